@@ -1,0 +1,89 @@
+"""widelimit: the infinite-width limit of two-layer neural networks.
+
+    f(x; ρ) = ∫ σ*(x; θ) ρ(dθ)                         a network is a measure over neurons         Problem
+    R(ρ) = E (y − f(x; ρ))² = R# + 2 ∫ V dρ + ∬ U dρdρ    its risk is quadratic in the measure     landscape
+    Ψ(θ; ρ) = V(θ) + ∫ U(θ, ·) dρ + (λ/2)|θ|²             half the first variation
+    θ_i += 2 s_k [(y_k − f(x_k)) ∇σ*(x_k; θ_i) − λ θ_i]   training by samples                      SGD
+    dθ_i/dt = −2 ξ ∇Ψ(θ_i; ρᴺ)                            N neurons on the population risk         ParticleFlow
+    ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ))                            N → ∞, step → 0                          MeanField
+
+Names are imported on first use, so that ``widelimit --help`` and bad input answer without loading JAX. Double
+precision (``jax_enable_x64``) is switched on here and nowhere else.
+"""
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+os.environ["JAX_ENABLE_X64"] = "1"
+if "jax" in sys.modules:
+    sys.modules["jax"].config.update("jax_enable_x64", True)
+
+if TYPE_CHECKING:
+    from widelimit.dynamics.driver import solve
+    from widelimit.dynamics.methods import SGD, MeanField, ParticleFlow
+    from widelimit.dynamics.solution import Solution, load
+    from widelimit.errors import Diverged, InputError, Interrupted
+    from widelimit.interfaces.figures import figure
+    from widelimit.measures import Cloud
+    from widelimit.observables import density, moments, risks
+    from widelimit.potentials.landscapes import landscape, reduce
+    from widelimit.problem import activations, data, initial, neurons, schedules
+    from widelimit.problem.statement import Problem
+
+__all__ = [
+    "SGD",
+    "Cloud",
+    "Diverged",
+    "InputError",
+    "Interrupted",
+    "MeanField",
+    "ParticleFlow",
+    "Problem",
+    "Solution",
+    "activations",
+    "data",
+    "density",
+    "figure",
+    "initial",
+    "landscape",
+    "load",
+    "moments",
+    "neurons",
+    "reduce",
+    "risks",
+    "schedules",
+    "solve",
+]
+
+_HOMES = {
+    "problem.statement": ("Problem",),
+    "potentials.landscapes": ("landscape", "reduce"),
+    "dynamics.methods": ("SGD", "ParticleFlow", "MeanField"),
+    "dynamics.driver": ("solve",),
+    "dynamics.solution": ("Solution", "load"),
+    "interfaces.figures": ("figure",),
+    "measures": ("Cloud",),
+    "errors": ("Diverged", "InputError", "Interrupted"),
+}
+_MODULES = {
+    "problem": ("activations", "data", "initial", "neurons", "schedules"),
+    "observables": ("density", "moments", "risks"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"widelimit.{home}"), name)
+    for home, names in _MODULES.items():
+        if name in names:
+            return importlib.import_module(f"widelimit.{home}.{name}")
+    raise AttributeError(f"module 'widelimit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,1 @@
+"""3. How ρ moves: one equation per file, one driver `solve`."""

@@ -1,0 +1,203 @@
+"""One driver for every dynamics: time, saving, observing, progress, outcome."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from widelimit.dynamics import flow, mean_field, sgd
+from widelimit.dynamics.methods import Method
+from widelimit.dynamics.run import Run, Tick, prepare
+from widelimit.dynamics.solution import Solution
+from widelimit.errors import Diverged, InputError, Interrupted, is_finite, require, require_known, require_positive
+from widelimit.measures import Cloud
+from widelimit.potentials.landscapes import reduce
+from widelimit.problem.statement import Problem
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+EQUATIONS = (flow, mean_field, sgd)  # importing them registers their `prepare`
+Observer = Callable[[Cloud], Any]
+
+
+@dataclass
+class Record:
+    """What has been saved so far."""
+
+    times: list[float] = field(default_factory=list)
+    risk: list[float] = field(default_factory=list)
+    theta: list[np.ndarray] = field(default_factory=list)
+    observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
+
+
+def solve(
+    problem: Problem,
+    method: Method,
+    t_end: float,
+    *,
+    seed: int = 0,
+    save: int | Sequence[float] = 41,
+    keep: str = "reduced",
+    observers: Mapping[str, Observer] | None = None,
+    progress: bool | None = None,
+    throw: bool = True,
+) -> Solution:
+    """Run a dynamics from t = 0 to t_end.
+
+    problem    what is learned
+    method     `SGD`, `ParticleFlow` or `MeanField`
+    seed       of every random stream
+    save       how many equally spaced times to save at, or the times themselves
+    keep       neurons saved over time in "reduced" or "full" coordinates (the last ones are always kept in full)
+    observers  functions of ρ (a Cloud in the coordinates the dynamics runs in) recorded under their names
+    progress   a bar on stderr; by default if it is a terminal
+    throw      raise `Diverged` on divergence, with the solution so far in it; otherwise return that
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
+    >>> wl.solve(problem, wl.SGD(n=10, step=0.01), t_end=0.1, save=3).times
+    array([0.  , 0.05, 0.1 ])
+    """
+    require(isinstance(problem, Problem), "problem must be a wl.Problem", type(problem).__name__, "build one first")
+    require(isinstance(method, Method), "method must be wl.SGD, wl.ParticleFlow or wl.MeanField", method, "choose one")
+    require_positive("t_end", t_end, "10.0")
+    require_known("way to keep neurons", keep, ("full", "reduced"))
+    wished = save_times(save, t_end)
+    began = time.perf_counter()
+    run = prepare(method, problem, seed)
+    record, outcome = Record(observed={name: [] for name in observers or {}}), "done"
+    theta = run.theta
+    with _progress(progress, type(method).__name__, t_end) as tick:
+        try:
+            now = 0.0
+            for t in dict.fromkeys(run.round_time(t) for t in wished):
+                moved = run.advance(theta, now, t, tick) if t > now else theta
+                risk = float(run.landscape.risk_of(moved, run.weights)) if np.isfinite(moved).all() else math.nan
+                if not math.isfinite(risk):
+                    outcome = "diverged"
+                    break
+                theta, now = moved, t
+                _save(record, problem, run, keep, theta, t, risk, observers or {})
+        except KeyboardInterrupt:
+            outcome = "interrupted"
+    solution = Solution(_dataset(problem, method, run, record, keep, theta, seed, t_end, outcome, began))
+    if outcome == "interrupted":
+        raise Interrupted(solution)
+    if outcome == "diverged" and throw:
+        reached = f"last good time t = {solution.times[-1]:g}" if len(solution.times) else "nothing was saved"
+        raise Diverged(f"{type(method).__name__} diverged ({reached}): {run.advice}.", solution)
+    return solution
+
+
+def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
+    """The wished save times, increasing, within [0, t_end]."""
+    if isinstance(save, int) and not isinstance(save, bool):
+        require(save >= 2, "save must be at least 2 (start and end) or a list of times", save, "try save=41")
+        return [float(t) for t in np.linspace(0.0, t_end, save)]
+    try:
+        times = [float(t) for t in save]  # type: ignore[union-attr]
+    except (TypeError, ValueError):
+        raise InputError(f"save must be a whole number or a list of times, got {save!r}: try save=41.") from None
+    good = bool(times) and all(is_finite(t) and 0 <= t <= t_end * (1 + 1e-12) for t in times)
+    require(good and times == sorted(times), f"save times must increase within [0, {t_end:g}]", times, "sort them")
+    return times
+
+
+def _save(
+    record: Record, problem: Problem, run: Run, keep: str, theta: Any, t: float, risk: float,
+    observers: Mapping[str, Observer],
+) -> None:  # fmt: skip
+    record.times.append(t)
+    record.risk.append(risk)
+    record.theta.append(np.asarray(_kept(problem, run, keep, theta), float))
+    cloud = Cloud(np.asarray(theta), np.asarray(run.weights), run.landscape.coordinates)
+    for name, observer in observers.items():
+        record.observed[name].append(np.asarray(observer(cloud)))
+
+
+def _kept(problem: Problem, run: Run, keep: str, theta: Any) -> Any:
+    is_full = run.landscape.coordinates != problem.reduced_coordinates
+    return reduce(problem, theta) if is_full and keep == "reduced" else theta
+
+
+def _dataset(
+    problem: Problem, method: Method, run: Run, record: Record, keep: str, theta: Any, seed: int, t_end: float,
+    outcome: str, began: float,
+) -> xr.Dataset:  # fmt: skip
+    import xarray as xr
+
+    names = run.landscape.coordinates if keep == "full" else problem.reduced_coordinates
+    empty = np.empty((0, len(run.weights), len(names)))
+    variables: dict[str, Any] = {
+        "risk": ("time", np.array(record.risk), {"long_name": "population risk", "symbol": "R"}),
+        "theta": (("time", "neuron", "coordinate"), np.stack(record.theta) if record.theta else empty,
+                  {"long_name": "neurons", "symbol": "θ"}),
+        "weights": ("neuron", np.asarray(run.weights), {"long_name": "mass of each neuron", "symbol": "p"}),
+        "final": (("neuron", "final_coordinate"), np.asarray(theta), {"long_name": "last neurons", "symbol": "θ"}),
+    }  # fmt: skip
+    for name, values in record.observed.items():
+        stacked = np.stack(values) if values else np.empty((0,))
+        extra = tuple(f"{name}_{i}" for i in range(1, stacked.ndim))
+        variables[name] = (("time", *extra), stacked)
+    coordinates = {
+        "time": ("time", np.array(record.times), {"long_name": "time kε", "symbol": "t", "units": "1"}),
+        "coordinate": list(names),
+        "final_coordinate": list(run.landscape.coordinates),
+    }
+    return xr.Dataset(variables, coordinates, _attributes(problem, method, run, seed, t_end, outcome, began))
+
+
+def _attributes(
+    problem: Problem, method: Method, run: Run, seed: int, t_end: float, outcome: str, began: float
+) -> dict[str, Any]:
+    import jax
+
+    from widelimit import __version__
+
+    spec = {"problem": repr(problem), "method": repr(method), "t_end": t_end, "seed": seed}
+    return {
+        "method": type(method).__name__,
+        "spec": json.dumps(spec),
+        "outcome": outcome,
+        "advice": run.advice if outcome == "diverged" else "",
+        "seed": seed,
+        "wall_time": time.perf_counter() - began,
+        "device": jax.devices()[0].device_kind,
+        "versions": json.dumps({"widelimit": __version__, "jax": jax.__version__, "numpy": np.__version__}),
+    }
+
+
+def _progress(wanted: bool | None, name: str, t_end: float) -> AbstractContextManager[Tick]:
+    """A bar on stderr, or nothing."""
+    import sys
+
+    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+        return nullcontext(lambda t: None)
+    return _Bar(name, t_end)
+
+
+class _Bar(AbstractContextManager):
+    """A rich progress bar over the time of the dynamics."""
+
+    def __init__(self, name: str, t_end: float):
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("t = {task.completed:.3g}"))
+        self.bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        self.task = self.bar.add_task(name, total=t_end)
+
+    def __enter__(self) -> Tick:
+        self.bar.start()
+        return lambda t: self.bar.update(self.task, completed=t)
+
+    def __exit__(self, *exception: Any) -> None:
+        self.bar.stop()

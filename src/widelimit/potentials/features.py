@@ -1,0 +1,148 @@
+"""Reduced landscape: least squares in a feature space.
+
+    R(ρ) = Σ_q p_q (y_q − F_q)²,   F = ∫ Φ dρ ∈ R^Q,   U(θ, θ') = Σ_q p_q Φ_q(θ) Φ_q(θ')
+
+    q = (class c, orders (k_g)),  m = b,  s = √(Σ_g τ²_{g,c} r_g²),  k = Σ_g k_g, every k_g even
+    Φ_q(θ) = √(k!/Π k_g! · Π M_{k_g}(d_g)) · Π (τ_{g,c} r_g/s)^{k_g} · a A_k(m, s)
+    y_q = y_c for k = 0, else 0
+
+    r_g   radii, the norms of w inside each rotation-invariant group of d_g directions
+    M_k   moments of the angle of two random directions, widelimit.potentials.hermite
+
+Orders are kept while k!/Π k_g! · Π M_{k_g}(d_g) · Π (k_g/k)^{k_g}, the largest value of their weight relative to E σ²,
+exceeds the tolerance. At d = ∞ only k = 0 remains.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from widelimit.potentials.hermite import angle_moment
+from widelimit.potentials.landscape_base import Landscape, split_columns
+from widelimit.potentials.smoothing import smoothed
+from widelimit.problem.data import Group
+
+LARGEST_ORDER = 60
+
+
+@dataclass(frozen=True)
+class FeatureLandscape(Landscape):
+    """V, U, Ψ, ∇Ψ, R in the coordinates a, b, r_1, r_2, … at a cost of O(n Q)."""
+
+    names: tuple[str, ...]
+    tolerance: float = 1e-10
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """a, b (those that exist) and the radii."""
+        return self.names
+
+    @cached_property
+    def orders(self) -> tuple[tuple[int, ...], ...]:
+        """The multi-orders (k_1, k_2, …) kept, lowest first."""
+        return multi_orders(self.data.groups, self.tolerance)
+
+    @cached_property
+    def _constants(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights p_q and labels y_q (Q,), and the square roots √(k!/Π k_g! Π M) (orders,)."""
+        roots = np.array([math.sqrt(multi_weight(k, self.data.groups)) for k in self.orders])
+        first = np.array([float(sum(k) == 0) for k in self.orders])
+        p = np.repeat(self.data.probabilities, len(self.orders))
+        y = np.outer(self.data.labels, first).ravel()
+        return p, y, roots
+
+    def features(self, theta: Array) -> Array:
+        """Φ(θ), (n, Q)."""
+        a, b, radii = split_columns(self.neuron, theta)
+        tau = jnp.asarray([g.tau for g in self.data.groups])  # (groups, classes)
+        parts = jnp.abs(radii)[:, :, None] * tau  # τ r, (n, groups, classes)
+        s = parts[:, 0] if len(tau) == 1 else _norm(parts)
+        m = jnp.broadcast_to(b[:, None], s.shape)
+        smooth = smoothed(self.neuron.activation, sum(self.orders[-1]), m, s)
+        columns = smooth[:, :, jnp.asarray([sum(k) for k in self.orders])] * self._constants[2]
+        if len(tau) > 1:
+            squares = (parts / jnp.where(s > 0, s, 1.0)[:, None]) ** 2
+            columns = columns * _monomials(squares, self.orders)
+        return a[:, None] * columns.reshape(theta.shape[0], -1)
+
+    def external(self, theta: Array) -> Array:
+        """V(θ) = −Σ_q p_q y_q Φ_q(θ)."""
+        p, y, _ = self._constants
+        return -self.features(theta) @ (p * y)
+
+    def pair(self, theta: Array, other: Array) -> Array:
+        """U(θ, θ') = Σ_q p_q Φ_q(θ) Φ_q(θ')."""
+        return (self.features(theta) * self._constants[0]) @ self.features(other).T
+
+    def mean_pair(self, theta: Array, points: Array, weights: Array) -> Array:
+        """Σ_q p_q Φ_q(θ) F_q."""
+        return self.features(theta) @ (self._constants[0] * (weights @ self.features(points)))
+
+    def psi_of(self, theta: Array, points: Array, weights: Array) -> Array:
+        """Σ_q p_q (F_q − y_q) Φ_q(θ) + (λ/2)|θ|²."""
+        p, y, _ = self._constants
+        residual = p * (weights @ self.features(points) - y)
+        return self.features(theta) @ residual + 0.5 * self.ridge * jnp.sum(theta**2, axis=1)
+
+    @partial(jax.jit, static_argnums=0)
+    def risk_of(self, points: Array, weights: Array) -> Array:
+        """R(ρ) = Σ_q p_q (y_q − F_q)²."""
+        p, y, _ = self._constants
+        return jnp.sum(p * (y - weights @ self.features(points)) ** 2)
+
+
+def _norm(parts: Array) -> Array:
+    """√(Σ_g parts²) with derivative 0 at the origin."""
+    square = jnp.sum(parts**2, axis=1)
+    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+
+
+def _monomials(squares: Array, orders: tuple[tuple[int, ...], ...]) -> Array:
+    """Π_g cos_g^{k_g} for every multi-order, (n, classes, orders), from the squared cosines (n, groups, classes)."""
+    halves = np.array(orders) // 2  # (orders, groups)
+    powers = jnp.stack([squares**j for j in range(halves.max() + 1)], axis=-1)
+    return math.prod(powers[:, g, :, halves[:, g]].transpose(1, 2, 0) for g in range(halves.shape[1]))
+
+
+def multi_weight(orders: tuple[int, ...], groups: tuple[Group, ...]) -> float:
+    """k!/Π k_g! · Π M_{k_g}(d_g)."""
+    choose = math.factorial(sum(orders)) / math.prod(math.factorial(k) for k in orders)
+    return choose * math.prod(angle_moment(k, g.d) for k, g in zip(orders, groups, strict=True))
+
+
+def multi_orders(groups: tuple[Group, ...], tolerance: float) -> tuple[tuple[int, ...], ...]:
+    """Every multi-order whose weight can exceed the tolerance, lowest total order first."""
+    kept: list[tuple[int, ...]] = []
+    for total in range(0, LARGEST_ORDER + 1, 2):
+        level = [k for k in _splits(total, len(groups)) if _largest_share(k) * multi_weight(k, groups) > tolerance]
+        if not level:
+            return tuple(kept)
+        kept += level
+    left = max(_largest_share(k) * multi_weight(k, groups) for k in level)
+    warnings.warn(
+        f"the sum over Hermite orders converges slowly in so few dimensions: cut at order {LARGEST_ORDER}, where terms "
+        f"may still reach {left:.1g} of E σ²; use full coordinates for more digits",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return tuple(kept)
+
+
+def _splits(total: int, groups: int) -> list[tuple[int, ...]]:
+    choices = itertools.product(range(0, total + 1, 2), repeat=groups - 1)
+    return [(*head, total - sum(head)) for head in choices if sum(head) <= total]
+
+
+def _largest_share(orders: tuple[int, ...]) -> float:
+    """max Π p_g^{k_g} over p_g ≥ 0, Σ p_g = 1, the squared cosines: attained at p_g = k_g/k."""
+    total = sum(orders)
+    return math.prod((k / total) ** k for k in orders if k) if total else 1.0

@@ -1,0 +1,118 @@
+"""The pairwise kernel: two neurons seeing the same Gaussian input.
+
+    K(m, s; m', s'; c) = E σ(h) σ(h'),   (h, h') bivariate normal, means m, m', deviations s, s', correlation c
+
+    piecewise linear   through E (G − z)_+(G' − z')_+, exact for every c          widelimit.potentials.normal
+    sin, cos           ½ [E cos(h − h') ∓ E cos(h + h')]
+    polynomial         Mehler's series, which ends at the degree
+    others             Mehler's series K = Σ_k c^k A_k A'_k up to order 100
+
+Truncated at order K the series errs by at most |c|^{K+1} T T', T² = E σ² − Σ_{k ≤ K} A_k² (Cauchy–Schwarz).
+
+Arrays: m, s of shape (n,), m', s' of shape (n',), c of shape (n, n').
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from widelimit.potentials.normal import bivariate_hinge
+from widelimit.potentials.smoothing import smoothed, value
+from widelimit.problem.activations import Activation, General, PiecewiseLinear, Polynomial, Sinusoid
+
+SERIES_ORDER = 100
+UNROLLED = 32
+POINT = 1e-12  # a deviation below this is a point mass
+
+
+@singledispatch
+def kernel(activation: Activation, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+    """E σ(h) σ(h'), (n, n'); without a closed form, by Mehler's series."""
+    return mehler(smoothed(activation, SERIES_ORDER, m, s), smoothed(activation, SERIES_ORDER, m2, s2), corr)
+
+
+@kernel.register
+def _(activation: Polynomial, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+    return mehler(smoothed(activation, activation.degree, m, s), smoothed(activation, activation.degree, m2, s2), corr)
+
+
+@kernel.register
+def _(activation: Sinusoid, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+    squares, cross = s[:, None] ** 2 + s2**2, 2 * corr * s[:, None] * s2
+    minus = jnp.exp(-0.5 * (squares - cross)) * jnp.cos(m[:, None] - m2)
+    plus = jnp.exp(-0.5 * (squares + cross)) * jnp.cos(m[:, None] + m2)
+    return 0.5 * (minus - plus if activation.quarter % 2 == 0 else minus + plus)
+
+
+@kernel.register
+def _(activation: PiecewiseLinear, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+    s, s2 = jnp.maximum(s, POINT), jnp.maximum(s2, POINT)
+    knots, jumps = jnp.asarray(activation.knots), jnp.asarray(activation.jumps)
+    z, z2 = (knots - m[:, None]) / s[:, None], (knots - m2[:, None]) / s2[:, None]
+    shape = (*corr.shape, len(knots), len(knots))
+    hinges = bivariate_hinge(
+        jnp.broadcast_to(z[:, None, :, None], shape),
+        jnp.broadcast_to(z2[None, :, None, :], shape),
+        jnp.broadcast_to(corr[:, :, None, None], shape),
+    )
+    covariance = corr * s[:, None] * s2
+    both = s[:, None] * s2 * jnp.einsum("ijkl,k,l->ij", hinges, jumps, jumps)
+    if activation.slope == 0 and activation.intercept == 0:
+        return both
+    line, line2 = (activation.intercept + activation.slope * x for x in (m, m2))
+    bent = PiecewiseLinear(activation.knots, activation.jumps)
+    rest, rest2 = smoothed(bent, 1, m, s), smoothed(bent, 1, m2, s2)
+    one = line[:, None] * rest2[:, 0] + activation.slope * corr * s[:, None] * rest2[:, 1]
+    two = rest[:, :1] * line2 + activation.slope * corr * rest[:, 1:] * s2
+    return both + one + two + line[:, None] * line2 + activation.slope**2 * covariance
+
+
+def second_moment(activation: Activation, m: Array, s: Array) -> Array:
+    """E σ(m + sG)², shape of m: the kernel of a neuron with itself."""
+    if isinstance(activation, PiecewiseLinear | Sinusoid | Polynomial):
+
+        def own(m: Array, s: Array) -> Array:
+            return kernel(activation, m[None], s[None], m[None], s[None], jnp.ones((1, 1)))[0, 0]
+
+        return jax.vmap(own)(m.ravel(), s.ravel()).reshape(m.shape)
+    kinks = activation.kinks if isinstance(activation, General) else ()
+    return value(_square(activation, kinks), m, s)
+
+
+def _square(activation: Activation, kinks: tuple[float, ...]) -> General:
+    return General(_Squared(activation), kinks, f"{activation.name}²")
+
+
+class _Squared:
+    """x ↦ σ(x)², hashable by σ so that its quadrature is planned once."""
+
+    def __init__(self, activation: Activation):
+        self.activation = activation
+
+    def __call__(self, x: Array) -> Array:
+        return self.activation(x) ** 2
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Squared) and self.activation == other.activation
+
+    def __hash__(self) -> int:
+        return hash(("squared", self.activation))
+
+
+def mehler(a: Array, a2: Array, corr: Array) -> Array:
+    """Σ_k c^k A_k A'_k by Horner's rule, (n, n'), for A of shape (n, K + 1) and A' of shape (n', K + 1)."""
+    if a.shape[1] <= UNROLLED:
+        total = jnp.zeros_like(corr)
+        for k in reversed(range(a.shape[1])):
+            total = total * corr + a[:, k, None] * a2[:, k]
+        return total
+
+    def step(total: Array, columns: tuple[Array, Array]) -> tuple[Array, None]:
+        one, two = columns
+        return total * corr + one[:, None] * two, None
+
+    return jax.lax.scan(step, jnp.zeros_like(corr), (a.T[::-1], a2.T[::-1]))[0]

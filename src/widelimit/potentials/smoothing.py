@@ -1,0 +1,166 @@
+"""Smoothed activations: σ seen through Gaussian noise.
+
+    A_k(m, s) = E[σ(m + sG) h_k(G)],   G ~ N(0, 1),  k = 0, 1, 2, …
+    B_k(m, s) = A_k/s = E[σ'(m + sG) h_{k−1}(G)]/√k,  k = 1, 2, …       finite at s = 0
+
+    m   mean of the pre-activation                 any shape
+    s   its standard deviation, s ≥ 0              same shape
+    A   smoothed(...), orders on a new last axis   (…, order + 1)
+
+Closed forms. Piecewise linear, z_j = (t_j − m)/s, no cancellation between far knots:
+    A_0 = σ(m) + s Σ_j δ_j ψ(|z_j|),      A_1 = s [σ'(m) + Σ_j δ_j sgn(z_j) Φ̄(|z_j|)]
+    A_k = s Σ_j δ_j φ(z_j) h_{k−2}(z_j)/√(k(k−1))
+erf, with c² = 1 + 2s²:   A_k = (2/√π) (−1)^{k−1} (s/c)^k √(2^{k−1}/k) h_{k−1}(√2 m/c) e^{−m²/c²},  A_0 = erf(m/c)
+sin, cos:                 A_k = s^k/√k! e^{−s²/2} σ^{(k)}(m)
+polynomial:               A_k = s^k/√k! Σ_j s^{2j} σ^{(k+2j)}(m)/(2^j j!)
+General functions are integrated in widelimit.potentials.quadrature.
+
+Derivatives, exact for every σ (Stein's identity and the recurrence of h_k):
+    ∂A_k/∂m = √(k+1) B_{k+1},      ∂A_k/∂s = √((k+1)(k+2)) B_{k+2} + k B_k
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial, singledispatch
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from widelimit.potentials.hermite import orthonormal_hermite
+from widelimit.potentials.normal import FAR, density, hinge, tail
+from widelimit.potentials.quadrature import mean_value, scaled_slopes
+from widelimit.problem.activations import Activation, ErrorFunction, General, PiecewiseLinear, Polynomial, Sinusoid
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def smoothed(activation: Activation, order: int, m: Array, s: Array) -> Array:
+    """A_0, …, A_order at (m, s), stacked on a new last axis."""
+    first = value(activation, m, s)[..., None]
+    if order == 0:
+        return first
+    return jnp.concatenate([first, s[..., None] * slopes(activation, m, s, order)], axis=-1)
+
+
+@smoothed.defjvp
+def _smoothed_jvp(activation: Activation, order: int, primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    m, s = primals
+    dm, ds = (t[..., None] for t in tangents)
+    b = slopes(activation, m, s, order + 2)  # b[..., k−1] is B_k
+    k = jnp.arange(order + 1.0)
+    by_m = jnp.sqrt(k + 1) * b[..., : order + 1]
+    by_s = jnp.sqrt((k + 1) * (k + 2)) * b[..., 1:]
+    by_s = by_s.at[..., 1:].add(k[1:] * b[..., :order])
+    first = value(activation, m, s)[..., None]
+    return jnp.concatenate([first, s[..., None] * b[..., :order]], axis=-1), by_m * dm + by_s * ds
+
+
+@singledispatch
+def value(activation: Activation, m: Array, s: Array) -> Array:
+    """A_0(m, s) = E σ(m + sG)."""
+    raise TypeError(f"no smoothing is known for {activation!r}")
+
+
+@singledispatch
+def slopes(activation: Activation, m: Array, s: Array, order: int) -> Array:
+    """B_1, …, B_order at (m, s), stacked on a new last axis."""
+    raise TypeError(f"no smoothing is known for {activation!r}")
+
+
+def _knots(activation: PiecewiseLinear, m: Array, s: Array) -> tuple[Array, Array, Array]:
+    """Distances t_j − m and scores z_j of the knots on a new last axis, and the jumps δ_j."""
+    gap = jnp.asarray(activation.knots) - m[..., None]
+    spread = jnp.where(s > 0, s, 1.0)[..., None]
+    ends = jnp.where(gap == 0, 0.0, FAR * jnp.sign(gap))
+    z = jnp.where((s > 0)[..., None], jnp.clip(gap / spread, -FAR, FAR), ends)
+    return gap, z, jnp.asarray(activation.jumps)
+
+
+@value.register
+def _(activation: PiecewiseLinear, m: Array, s: Array) -> Array:
+    _, z, jumps = _knots(activation, m, s)
+    return activation(m) + s * jnp.sum(jumps * hinge(jnp.abs(z)), axis=-1)
+
+
+@slopes.register
+def _(activation: PiecewiseLinear, m: Array, s: Array, order: int) -> Array:
+    gap, z, jumps = _knots(activation, m, s)
+    # a knot at m itself counts half: its jump times Φ̄(0)
+    local = activation.slope + jnp.sum(jumps * jnp.where(gap < 0, 1.0, 0.0), axis=-1)
+    side = jnp.where(gap < 0, -1.0, 1.0)
+    first = local + jnp.sum(jumps * side * tail(jnp.abs(z)), axis=-1)
+    if order == 1:
+        return first[..., None]
+    k = jnp.arange(2, order + 1)
+    h = orthonormal_hermite(z, order - 2)
+    higher = jnp.sum((jumps * density(z))[..., None] * h, axis=-2) / jnp.sqrt(k * (k - 1.0))
+    return jnp.concatenate([first[..., None], higher], axis=-1)
+
+
+@value.register
+def _(activation: ErrorFunction, m: Array, s: Array) -> Array:
+    return activation(m / jnp.sqrt(1 + 2 * s * s))
+
+
+@slopes.register
+def _(activation: ErrorFunction, m: Array, s: Array, order: int) -> Array:
+    c = jnp.sqrt(1 + 2 * s * s)[..., None]
+    x = m[..., None] / c
+    k = jnp.arange(1, order + 1)
+    signs = jnp.where(k % 2 == 1, 1.0, -1.0)
+    powers = (math.sqrt(2) * s[..., None] / c) ** (k - 1) / c
+    h = orthonormal_hermite(math.sqrt(2) * x[..., 0], order - 1)
+    return 2 / math.sqrt(math.pi) * signs / jnp.sqrt(k) * powers * h * jnp.exp(-x * x)
+
+
+def _derivatives(activation: Polynomial | Sinusoid, m: Array, count: int) -> list[Array]:
+    """σ(m), σ'(m), …, count of them."""
+    if isinstance(activation, Sinusoid):
+        return [Sinusoid(activation.quarter + k, "")(m) for k in range(count)]
+    table, coefficients = [], activation.coefficients
+    for _ in range(count):
+        table.append(Polynomial(coefficients or (0.0,))(m))
+        coefficients = tuple(j * c for j, c in enumerate(coefficients))[1:]
+    return table
+
+
+@value.register
+def _(activation: Sinusoid, m: Array, s: Array) -> Array:
+    return jnp.exp(-0.5 * s * s) * activation(m)
+
+
+@slopes.register
+def _(activation: Sinusoid, m: Array, s: Array, order: int) -> Array:
+    waves = _derivatives(activation, m, order + 1)[1:]
+    damp = jnp.exp(-0.5 * s * s)
+    return jnp.stack([s ** (k - 1) / math.sqrt(math.factorial(k)) * damp * w for k, w in enumerate(waves, 1)], axis=-1)
+
+
+def _heat(table: list[Array], k: int, s: Array) -> Array:
+    """E σ^{(k)}(m + sG) = Σ_j s^{2j} σ^{(k+2j)}(m)/(2^j j!)."""
+    terms = [s ** (2 * j) * table[k + 2 * j] / (2**j * math.factorial(j)) for j in range((len(table) - k + 1) // 2)]
+    return sum(terms, jnp.zeros_like(s))
+
+
+@value.register
+def _(activation: Polynomial, m: Array, s: Array) -> Array:
+    return _heat(_derivatives(activation, m, activation.degree + 1), 0, s)
+
+
+@slopes.register
+def _(activation: Polynomial, m: Array, s: Array, order: int) -> Array:
+    table = _derivatives(activation, m, activation.degree + 1)
+    return jnp.stack(
+        [s ** (k - 1) / math.sqrt(math.factorial(k)) * _heat(table, k, s) for k in range(1, order + 1)], axis=-1
+    )
+
+
+@value.register
+def _(activation: General, m: Array, s: Array) -> Array:
+    return mean_value(activation, m, s)
+
+
+@slopes.register
+def _(activation: General, m: Array, s: Array, order: int) -> Array:
+    return scaled_slopes(activation, m, s, order)

@@ -1,0 +1,124 @@
+"""The problem: everything the finite network and its limit have in common.
+
+    R(ρ) = E (y − ∫ σ*(x; θ) ρ(dθ))²,   θ_i ~ ρ_0,   ridge λ, inverse temperature β, schedule ξ
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from widelimit.errors import InputError, is_finite, is_number, require
+from widelimit.problem.data import GaussianClasses, raise_infinite
+from widelimit.problem.initial import Explicit, InitialLaw
+from widelimit.problem.neurons import Ridge
+from widelimit.problem.schedules import Constant, Schedule, schedule
+
+if TYPE_CHECKING:
+    from jax import Array
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is learned, from where it starts, and under which regularisation.
+
+    data      law of (x, y), from ``wl.data``
+    neuron    σ*(x; θ), from ``wl.neurons``
+    initial   ρ_0, from ``wl.initial``
+    ridge     λ ≥ 0 in Ψ_λ = Ψ + (λ/2)|θ|²
+    beta      inverse temperature of the noise, infinite without noise
+    schedule  ξ(t), from ``wl.schedules`` or any JAX-traceable function of t
+    """
+
+    data: GaussianClasses
+    neuron: Ridge
+    initial: InitialLaw
+    ridge: float = 0.0
+    beta: float = math.inf
+    schedule: Schedule | Callable[[Any], Any] = field(default_factory=Constant)
+
+    def __post_init__(self) -> None:
+        for name, kind in (("data", GaussianClasses), ("neuron", Ridge), ("initial", InitialLaw)):
+            require(
+                isinstance(getattr(self, name), kind),
+                f"{name} must come from wl.{name if name != 'neuron' else 'neurons'}",
+                getattr(self, name),
+                "see the docstring of Problem",
+            )
+        require(is_finite(self.ridge) and self.ridge >= 0, "ridge must be a number >= 0", self.ridge, "try ridge=0.0")
+        require(
+            is_number(self.beta) and self.beta > 0,
+            "beta must be positive, math.inf for no noise",
+            self.beta,
+            "try beta=1000.0",
+        )
+        object.__setattr__(self, "schedule", schedule(self.schedule))
+        self._check_initial()
+
+    def _check_initial(self) -> None:
+        law = self.initial
+        if isinstance(law, Explicit):
+            widths = [len(self.reduced_coordinates)]
+            if math.isfinite(self.data.d):
+                widths.insert(0, self.D)
+            forms = " or ".join(
+                f"{w} ({kind})" for w, kind in zip(widths, ("full", "reduced")[-len(widths) :], strict=True)
+            )
+            require(
+                law.theta.shape[1] in widths,
+                f"an explicit start for this problem must have shape (n, D) with D = {forms}",
+                law.theta.shape,
+                f"give the columns {', '.join(self.reduced_coordinates)} or a, b, w_1.. as they exist",
+            )
+            return
+        for name in ("a", "b"):
+            if (name in self.neuron.scalars) and getattr(law, name) is None:
+                raise InputError(
+                    f"the neuron has a scalar {name} but the initial law does not say how it starts, got {name}=None: "
+                    f"give e.g. {name}=wl.initial.normal(0, 1)."
+                )
+            if (name not in self.neuron.scalars) and getattr(law, name) is not None:
+                raise InputError(
+                    f"the initial law starts a scalar {name} the neuron does not have, got {name}={getattr(law, name)}: "
+                    f"drop it or give the neuron one."
+                )
+
+    @property
+    def D(self) -> int:
+        """Number of parameters of a neuron, the width of θ in full coordinates."""
+        if math.isinf(self.data.d):
+            raise_infinite("neurons")
+        return len(self.neuron.scalars) + int(self.data.d)
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the columns of θ in full coordinates."""
+        inner = self.D - len(self.neuron.scalars)
+        return (*self.neuron.scalars, *(f"w_{i}" for i in range(1, inner + 1)))
+
+    @property
+    def reduced_coordinates(self) -> tuple[str, ...]:
+        """Names of the columns of θ in reduced coordinates."""
+        groups = len(self.data.groups)
+        radii = ("r",) if groups == 1 else tuple(f"r_{g}" for g in range(1, groups + 1))
+        return (*self.neuron.scalars, *radii)
+
+    def sample_initial(self, key: Array, n: int) -> Array:
+        """n neurons drawn from ρ_0 in full coordinates, (n, D)."""
+        import jax
+        import jax.numpy as jnp
+
+        law = self.initial
+        if isinstance(law, Explicit):
+            require(
+                law.theta.shape == (n, self.D),
+                f"the explicit start must have shape (n, D) = ({n}, {self.D}) here",
+                law.theta.shape,
+                "change n or the array",
+            )
+            return jnp.asarray(law.theta)
+        keys = dict(zip(("a", "b", "w"), jax.random.split(key, 3), strict=True))
+        scalars = [getattr(law, name).sample(keys[name], n)[:, None] for name in self.neuron.scalars]
+        return jnp.concatenate([*scalars, law.inner(keys["w"], n, int(self.data.d))], axis=1)
