@@ -23,13 +23,13 @@ if "jax" in sys.modules:
     sys.modules["jax"].config.update("jax_enable_x64", True)
 
 if TYPE_CHECKING:
+    from widelimit import observables
     from widelimit.dynamics.driver import solve
     from widelimit.dynamics.methods import SGD, MeanField, ParticleFlow
     from widelimit.dynamics.solution import Solution, load
     from widelimit.errors import Diverged, InputError, Interrupted
     from widelimit.interfaces.figures import figure
     from widelimit.measures import Cloud
-    from widelimit.observables import density, moments, risks
     from widelimit.potentials.landscapes import landscape, reduce
     from widelimit.problem import activations, data, initial, neurons, schedules
     from widelimit.problem.statement import Problem
@@ -46,15 +46,13 @@ __all__ = [
     "Solution",
     "activations",
     "data",
-    "density",
     "figure",
     "initial",
     "landscape",
     "load",
-    "moments",
     "neurons",
+    "observables",
     "reduce",
-    "risks",
     "schedules",
     "solve",
 ]
@@ -70,8 +68,8 @@ _HOMES = {
     "errors": ("Diverged", "InputError", "Interrupted"),
 }
 _MODULES = {
-    "problem": ("activations", "data", "initial", "neurons", "schedules"),
-    "observables": ("density", "moments", "risks"),
+    "widelimit.problem": ("activations", "data", "initial", "neurons", "schedules"),
+    "widelimit": ("observables",),
 }
 
 
@@ -81,7 +79,7 @@ def __getattr__(name: str) -> Any:
             return getattr(importlib.import_module(f"widelimit.{home}"), name)
     for home, names in _MODULES.items():
         if name in names:
-            return importlib.import_module(f"widelimit.{home}.{name}")
+            return importlib.import_module(f"{home}.{name}")
     raise AttributeError(f"module 'widelimit' has no attribute {name!r}")
 
 

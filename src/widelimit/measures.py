@@ -1,6 +1,6 @@
 """ρ, the measure over neurons that every part of the library speaks about.
 
-    ρ = Σ_i p_i δ(θ_i),     Σ_i p_i = 1
+ρ = Σ_i p_i δ(θ_i),     Σ_i p_i = 1
 """
 
 from __future__ import annotations

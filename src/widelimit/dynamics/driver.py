@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 EQUATIONS = (flow, mean_field, sgd)  # importing them registers their `prepare`
+BLOWN_UP = 1e6  # a risk this many times the initial one is a divergence, finite or not
 Observer = Callable[[Cloud], Any]
 
 
@@ -81,7 +82,7 @@ def solve(
             for t in dict.fromkeys(run.round_time(t) for t in wished):
                 moved = run.advance(theta, now, t, tick) if t > now else theta
                 risk = float(run.landscape.risk_of(moved, run.weights)) if np.isfinite(moved).all() else math.nan
-                if not math.isfinite(risk):
+                if not risk < BLOWN_UP * (1 + (record.risk[0] if record.risk else 0)):
                     outcome = "diverged"
                     break
                 theta, now = moved, t

@@ -43,7 +43,7 @@ def _(method: ParticleFlow, problem: Problem, seed: int) -> Run:
 
 
 def initial_reduced(problem: Problem, seed: int, n: int) -> Array:
-    """The n initial neurons of this seed in reduced coordinates: the same ones as in full coordinates if d is finite."""
+    """The n initial neurons of this seed in reduced coordinates; those of the full ones if d is finite."""
     law = problem.initial
     if isinstance(law, Explicit) and law.theta.shape[1] == len(problem.reduced_coordinates):
         require(len(law.theta) == n, f"the explicit start must have n = {n} rows", len(law.theta), "change n")
@@ -55,9 +55,7 @@ def initial_reduced(problem: Problem, seed: int, n: int) -> Array:
     return random_points(problem, stream(seed, "initial"), n)
 
 
-def flow_run(
-    problem: Problem, land: Landscape, theta: Array, weights: Array, method: ParticleFlow | MeanField
-) -> Run:
+def flow_run(problem: Problem, land: Landscape, theta: Array, weights: Array, method: ParticleFlow | MeanField) -> Run:
     """The flow of weighted particles, ready for the driver."""
     require(
         math.isinf(problem.beta),

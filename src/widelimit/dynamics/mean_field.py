@@ -70,6 +70,8 @@ def random_points(problem: Problem, key: Array, n: int) -> Array:
 def initial_factors(problem: Problem) -> list[Factor]:
     """The independent factors of ρ_0, in the order of the reduced coordinates."""
     law = problem.initial
+    if isinstance(law, Explicit):
+        raise TypeError("an explicit start is not a product of factors")
     scalars = [getattr(law, name).factor() for name in problem.neuron.scalars]
     return [*scalars, *law.radii(problem.data.groups)]
 
@@ -81,7 +83,7 @@ def _atoms(factors: list[Factor]) -> tuple[list[list[Any]], list[float]]:
     for f in factors:
         choices = f.atoms if f.atoms is not None else ((None, 1.0),)
         rows, masses = (
-            [row + [value] for row in rows for value, _ in choices],
+            [[*row, value] for row in rows for value, _ in choices],
             [mass * p for mass in masses for _, p in choices],
         )
     return rows, masses

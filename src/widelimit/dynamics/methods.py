@@ -1,8 +1,8 @@
 """Which dynamics to run, and how finely. The equations themselves live beside this file.
 
-    SGD            widelimit.dynamics.sgd
-    ParticleFlow   widelimit.dynamics.flow
-    MeanField      widelimit.dynamics.mean_field
+SGD            widelimit.dynamics.sgd
+ParticleFlow   widelimit.dynamics.flow
+MeanField      widelimit.dynamics.mean_field
 """
 
 from __future__ import annotations

@@ -8,11 +8,12 @@
 
 Over a block, w only moves in the span of its samples: before step k it is D_k (W + Σ_{l<k} C_l ⊗ x_l), so
 
-    h_k = D_k (S_k + Σ_{l<k} G_{kl} C_l) + b,     C_k = (2 s_k/b)(y_k − f_k) a σ'(h_k)/D_{k+1},   D_k = Π_{l<k}(1 − 2 s_l λ)
+    h_k = D_k (S_k + Σ_{l<k} G_{kl} C_l) + b,     D_k = Π_{l<k} (1 − 2 s_l λ)
+    C_k = (2 s_k/b)(y_k − f_k) a σ'(h_k)/D_{k+1}
 
 Two matrix products for each block (S, and W ← D (W + Cᵀ X)) replace two matrix–vector products for each sample; the
 iterates are those of the plain loop up to rounding. The triangular sum is itself blocked: inside a sub-block one row at
-a time, between sub-blocks by a matrix product. A block cut by a save time runs twice with the other steps' s_k set to 0.
+a time, between sub-blocks by a matrix product. A block cut by a save time runs twice, the other steps' s_k set to 0.
 """
 
 from __future__ import annotations
@@ -105,10 +106,8 @@ def _(method: SGD, problem: Problem, seed: int) -> Run:
         return theta
 
     weights = jnp.full(method.n, 1 / method.n)
-    advice = f"the step {method.step:g} is too large: try step={method.step / 4:.1g}, or less"
-    return Run(
-        theta, weights, landscape(problem), advance, lambda t: round(t / method.step) * method.step, advice
-    )
+    advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
+    return Run(theta, weights, landscape(problem), advance, lambda t: round(t / method.step) * method.step, advice)
 
 
 def chunk_steps(layout: Layout, theta: Array) -> int:
@@ -128,9 +127,7 @@ def sgd_steps(iteration: Iteration, theta: Array, key: Array, first: Array, last
         k = index * steps + jnp.arange(steps)
         inside = (k >= first) & (k < last)
         sizes = jnp.where(inside, step_sizes(iteration.schedule, iteration.step, k), 0.0).astype(theta.dtype)
-        x, y = iteration.data.sample(
-            jax.random.fold_in(key, index), steps * iteration.layout.batch, theta.dtype
-        )
+        x, y = iteration.data.sample(jax.random.fold_in(key, index), steps * iteration.layout.batch, theta.dtype)
         return one_block(iteration, *state, x, y, sizes)
 
     begin, end = first // steps, -(-last // steps)
@@ -138,9 +135,7 @@ def sgd_steps(iteration: Iteration, theta: Array, key: Array, first: Array, last
     return jnp.concatenate([scalars, w], axis=1)
 
 
-def one_block(
-    iteration: Iteration, scalars: Array, w: Array, x: Array, y: Array, sizes: Array
-) -> tuple[Array, Array]:
+def one_block(iteration: Iteration, scalars: Array, w: Array, x: Array, y: Array, sizes: Array) -> tuple[Array, Array]:
     """Move the neurons through the samples x (B, d), y (B,) with the step sizes (steps,)."""
     lay = iteration.layout
     shrink = 1 - 2 * iteration.ridge * sizes

@@ -1,9 +1,9 @@
 """The result of a run: a labelled dataset, and views of it as measures.
 
-    risk     (time)                       R(ρ_t)
-    theta    (time, neuron, coordinate)   the neurons, in reduced coordinates unless asked otherwise
-    weights  (neuron)
-    final    (neuron, full coordinate)    the last neurons in the coordinates the dynamics ran in
+risk     (time)                       R(ρ_t)
+theta    (time, neuron, coordinate)   the neurons, in reduced coordinates unless asked otherwise
+weights  (neuron)
+final    (neuron, full coordinate)    the last neurons in the coordinates the dynamics ran in
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Solution:
 
     @property
     def outcome(self) -> str:
-        """"done", "diverged" or "interrupted"."""
+        """ "done", "diverged" or "interrupted"."""
         return self.dataset.attrs["outcome"]
 
     @property
@@ -68,9 +68,7 @@ class Solution:
     def at(self, t: float) -> Cloud:
         """The measure at the save time nearest to t."""
         names = tuple(str(c) for c in self.dataset["coordinate"].values)
-        return Cloud(
-            self.dataset["theta"].sel(time=t, method="nearest").values, self.dataset["weights"].values, names
-        )
+        return Cloud(self.dataset["theta"].sel(time=t, method="nearest").values, self.dataset["weights"].values, names)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a NetCDF file, whole or not at all."""

@@ -1,7 +1,7 @@
 """Orthonormal Hermite polynomials and the moments of random angles.
 
-    h_k = He_k/√k!,    √(k+1) h_{k+1}(x) = x h_k(x) − √k h_{k−1}(x)
-    M_k(d) = E cos^k(angle of two random directions in R^d) = Γ((k+1)/2) Γ(d/2) / (Γ(1/2) Γ((d+k)/2)), k even
+h_k = He_k/√k!,    √(k+1) h_{k+1}(x) = x h_k(x) − √k h_{k−1}(x)
+M_k(d) = E cos^k(angle of two random directions in R^d) = Γ((k+1)/2) Γ(d/2) / (Γ(1/2) Γ((d+k)/2)), k even
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What every landscape offers, whatever its coordinates.
 
-    R(ρ) = R# + 2 ∫ V dρ + ∬ U dρ dρ
-    Ψ(θ; ρ) = V(θ) + ∫ U(θ, θ') ρ(dθ') + (λ/2)|θ|²
+R(ρ) = R# + 2 ∫ V dρ + ∬ U dρ dρ
+Ψ(θ; ρ) = V(θ) + ∫ U(θ, θ') ρ(dθ') + (λ/2)|θ|²
 
-    θ   theta   (n, D)   one row per neuron, columns named by ``coordinates``
-    ρ   rho              a Cloud in the same coordinates, or an array (n', D) of equally weighted neurons
+θ   theta   (n, D)   one row per neuron, columns named by ``coordinates``
+ρ   rho              a Cloud in the same coordinates, or an array (n', D) of equally weighted neurons
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from widelimit.potentials.smoothing import smoothed, value
 from widelimit.problem.activations import Activation, General, PiecewiseLinear, Polynomial, Sinusoid
 
 SERIES_ORDER = 100
-UNROLLED = 32
+UNROLLED = 64
 POINT = 1e-12  # a deviation below this is a point mass
 
 

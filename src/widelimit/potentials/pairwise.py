@@ -7,7 +7,7 @@ K is the pairwise kernel of widelimit.potentials.pair_kernels. One Gram matrix p
 O(n n' d) for it, O(n n') for the rest.
 
 The risk of a cloud needs no closed form where Mehler's series is certified: the diagonal is exact, the rest is cut at
-RISK_ORDER if its Cauchy–Schwarz bound is below the tolerance, and the kernel takes over if it is not.
+the first of RISK_ORDERS whose Cauchy–Schwarz bound is below the tolerance, and the kernel takes over if none is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from widelimit.potentials.landscape_base import Landscape, split_columns
 from widelimit.potentials.pair_kernels import kernel, mehler, second_moment
 from widelimit.potentials.smoothing import smoothed, value
 
-RISK_ORDER = 28
+RISK_ORDERS = (28, 60)
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,11 @@ class PairwiseLandscape(Landscape):
 
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ), by the cheapest certified route."""
-        risk, bound = _series_risk(self, RISK_ORDER, points, weights)
-        return risk if float(bound) <= self.tolerance else _kernel_risk(self, points, weights)
+        for order in RISK_ORDERS:
+            risk, bound = _series_risk(self, order, points, weights)
+            if float(bound) <= self.tolerance:
+                return risk
+        return _kernel_risk(self, points, weights)
 
 
 def _length(w: Array) -> Array:

@@ -7,7 +7,8 @@
 Scheme: trapezoidal rule on [−12.5, 12.5], which for a function analytic in a strip of width w around the real axis
 converges like exp(−2πw/(s h)), h the spacing; between kinks, Gauss–Legendre panels. A ladder of rules is kept. For the
 first two the largest s is measured up to which they agree with rules of twice their size to 1e−12; the reach of the
-others follows, being proportional to their size. At run time the smallest sufficient rule is used. Higher derivatives come from Taylor-mode differentiation where JAX has it for σ.
+others follows, being proportional to their size. At run time the smallest sufficient rule is used. Higher derivatives
+come from Taylor-mode differentiation where JAX has it for σ.
 """
 
 from __future__ import annotations

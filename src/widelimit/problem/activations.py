@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from widelimit.errors import InputError, is_finite, require, require_known
@@ -31,6 +32,7 @@ class PiecewiseLinear:
     name: str = "piecewise_linear"
 
     def __call__(self, x: Any) -> Any:
+        """σ(x)."""
         import jax.numpy as jnp
 
         hinges = (delta * jnp.maximum(x - t, 0) for t, delta in zip(self.knots, self.jumps, strict=True))
@@ -45,6 +47,7 @@ class Polynomial:
     name: str = "polynomial"
 
     def __call__(self, x: Any) -> Any:
+        """σ(x)."""
         value = 0.0 * x
         for c in reversed(self.coefficients):
             value = value * x + c
@@ -64,6 +67,7 @@ class Sinusoid:
     name: str
 
     def __call__(self, x: Any) -> Any:
+        """σ(x)."""
         import jax.numpy as jnp
 
         wave = jnp.sin(x) if self.quarter % 2 == 0 else jnp.cos(x)
@@ -77,6 +81,7 @@ class ErrorFunction:
     name: str = "erf"
 
     def __call__(self, x: Any) -> Any:
+        """σ(x)."""
         import jax
 
         return jax.lax.erf(x)
@@ -92,6 +97,7 @@ class General:
     derivative: Callable[[Any], Any] | None = None
 
     def __call__(self, x: Any) -> Any:
+        """σ(x)."""
         return self.function(x)
 
 
@@ -109,14 +115,14 @@ def piecewise_linear(
     points = [(float(t), float(v)) for t, v in knots]
     times = [t for t, _ in points]
     require(
-        len(points) >= 1 and all(s < t for s, t in zip(times, times[1:], strict=False)),
+        len(points) >= 1 and all(s < t for s, t in pairwise(times)),
         "the knots of a piecewise linear activation must be one or more points with increasing abscissae",
         list(knots),
         "sort them and drop repeated ones",
     )
-    inner = [(w - v) / (t - s) for (s, v), (t, w) in zip(points, points[1:], strict=False)]
+    inner = [(w - v) / (t - s) for (s, v), (t, w) in pairwise(points)]
     slopes = [left_slope, *inner, right_slope]
-    jumps = tuple(after - before for before, after in zip(slopes, slopes[1:], strict=False))
+    jumps = tuple(after - before for before, after in pairwise(slopes))
     first, value = points[0]
     return PiecewiseLinear(tuple(times), jumps, value - left_slope * first, float(left_slope))
 
@@ -222,5 +228,7 @@ def activation(choice: Activation | str | Callable[[Any], Any]) -> Activation:
     if isinstance(choice, Activation):
         return choice
     if choice in (ramp, piecewise_linear, polynomial, hermite):
-        raise InputError(f"{choice.__name__} makes an activation, got it uncalled: write activations.{choice.__name__}(...).")
+        raise InputError(
+            f"{choice.__name__} makes an activation, got it uncalled: write activations.{choice.__name__}(...)."
+        )
     return custom(choice, name=getattr(choice, "__name__", "custom"))

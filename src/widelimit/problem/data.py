@@ -113,7 +113,8 @@ class GaussianClasses:
         y = jnp.where(positive, 1, -1).astype(dtype)
         z = jax.random.normal(noise, (n, int(self.d)), dtype)
         scales = [
-            jnp.broadcast_to(jnp.where(positive, *g.tau).astype(dtype)[:, None], (n, int(g.d))) for g in self.groups
+            jnp.broadcast_to(jnp.where(positive, g.tau[0], g.tau[1]).astype(dtype)[:, None], (n, int(g.d)))
+            for g in self.groups
         ]
         return z * (scales[0][:, :1] if len(scales) == 1 else jnp.concatenate(scales, axis=1)), y
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from widelimit.errors import InputError, is_finite, require, require_positive
-from widelimit.problem.data import Group, raise_infinite
+from widelimit.problem.data import Group
 
 if TYPE_CHECKING:
     from jax import Array

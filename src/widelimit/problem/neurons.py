@@ -1,10 +1,10 @@
 """Neurons: the function σ*(x; θ) one particle contributes.
 
-    σ*(x; θ) = a σ(⟨w, x⟩ + b),    θ = (a, b, w)
+σ*(x; θ) = a σ(⟨w, x⟩ + b),    θ = (a, b, w)
 
-    a   outer weight   absent (a = 1), fixed at its initial value, or trained
-    b   bias           absent (b = 0), fixed at its initial value, or trained
-    w   inner weights  always trained
+a   outer weight   absent (a = 1), fixed at its initial value, or trained
+b   bias           absent (b = 0), fixed at its initial value, or trained
+w   inner weights  always trained
 """
 
 from __future__ import annotations

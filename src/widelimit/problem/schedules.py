@@ -1,9 +1,9 @@
 """Schedules ξ(t) ≥ 0 of the step, and their clocks.
 
     s_k = ε ξ(kε)            the k-th step of SGD
-    τ(t) = ∫_0^t ξ(u) du     the clock in which the flows are autonomous: dθ/dτ = −2 ∇Ψ
+    clock(t) = ∫_0^t ξ(u) du   the clock in which the flows are autonomous: dθ/dτ = −2 ∇Ψ
 
-Where ξ is infinite at 0 (power decay), the first step uses the average of ξ over it, τ(ε).
+A power decay is infinite at 0; there the first step uses the average of ξ over it, clock(ε).
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ class Constant:
     value: float = 1.0
 
     def __call__(self, t: Any) -> Any:
+        """ξ(t)."""
         return self.value + 0.0 * t
 
     def integral(self, t: float) -> float:
-        """τ(t) = value·t."""
+        """clock(t) = value·t."""
         return self.value * t
 
 
@@ -37,10 +38,11 @@ class Power:
     exponent: float
 
     def __call__(self, t: Any) -> Any:
+        """ξ(t)."""
         return t ** (-self.exponent)
 
     def integral(self, t: float) -> float:
-        """τ(t) = t^(1 − exponent)/(1 − exponent)."""
+        """clock(t) = t^(1 − exponent)/(1 − exponent)."""
         return t ** (1 - self.exponent) / (1 - self.exponent)
 
 
@@ -51,12 +53,13 @@ class Exponential:
     rate: float
 
     def __call__(self, t: Any) -> Any:
+        """ξ(t)."""
         import jax.numpy as jnp
 
         return jnp.exp(-self.rate * t)
 
     def integral(self, t: float) -> float:
-        """τ(t) = (1 − exp(−rate·t))/rate."""
+        """clock(t) = (1 − exp(−rate·t))/rate."""
         return -math.expm1(-self.rate * t) / self.rate
 
 
@@ -67,10 +70,11 @@ class Function:
     function: Callable[[Any], Any]
 
     def __call__(self, t: Any) -> Any:
+        """ξ(t)."""
         return self.function(t)
 
     def integral(self, t: float) -> float:
-        """τ(t) by adaptive quadrature."""
+        """clock(t) by adaptive quadrature."""
         from scipy.integrate import quad
 
         return quad(lambda u: float(self.function(u)), 0.0, t, epsabs=1e-13, epsrel=1e-12, limit=500)[0]
@@ -120,10 +124,9 @@ def schedule(choice: Schedule | Callable[[Any], Any]) -> Schedule:
 
 
 def step_sizes(schedule_: Schedule, step: float, k: Any) -> Any:
-    """s_k = ε ξ(kε) for an array of step numbers k; τ(ε) where ξ(kε) is infinite at k = 0."""
+    """s_k = ε ξ(kε) for an array of step numbers k; for a power decay s_0 = clock(ε)."""
     import jax.numpy as jnp
 
-    rate = schedule_(jnp.maximum(k, 1) * step)
     if isinstance(schedule_, Power):
-        return jnp.where(k == 0, schedule_.integral(step), step * rate)
-    return step * jnp.where(k == 0, schedule_(0.0 * step), rate)
+        return jnp.where(k == 0, schedule_.integral(step), step * schedule_(jnp.maximum(k, 1) * step))
+    return step * schedule_(k * step)

@@ -1,14 +1,13 @@
 """The problem: everything the finite network and its limit have in common.
 
-    R(ρ) = E (y − ∫ σ*(x; θ) ρ(dθ))²,   θ_i ~ ρ_0,   ridge λ, inverse temperature β, schedule ξ
+R(ρ) = E (y − ∫ σ*(x; θ) ρ(dθ))²,   θ_i ~ ρ_0,   ridge λ, inverse temperature β, schedule ξ
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from widelimit.errors import InputError, is_finite, is_number, require
 from widelimit.problem.data import GaussianClasses, raise_infinite
@@ -37,7 +36,7 @@ class Problem:
     initial: InitialLaw
     ridge: float = 0.0
     beta: float = math.inf
-    schedule: Schedule | Callable[[Any], Any] = field(default_factory=Constant)
+    schedule: Schedule = field(default_factory=Constant)
 
     def __post_init__(self) -> None:
         for name, kind in (("data", GaussianClasses), ("neuron", Ridge), ("initial", InitialLaw)):
@@ -81,7 +80,7 @@ class Problem:
                 )
             if (name not in self.neuron.scalars) and getattr(law, name) is not None:
                 raise InputError(
-                    f"the initial law starts a scalar {name} the neuron does not have, got {name}={getattr(law, name)}: "
+                    f"the initial law starts a scalar {name} the neuron does not have, got {getattr(law, name)}: "
                     f"drop it or give the neuron one."
                 )
 

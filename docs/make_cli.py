@@ -1,0 +1,31 @@
+"""Write docs/cli.md from the command line itself: python docs/make_cli.py."""
+
+from pathlib import Path
+
+import typer
+
+from widelimit.interfaces.cli import app
+
+HEAD = """# Command line
+
+Made by `python docs/make_cli.py`; a test keeps it in step with the program.
+
+Exit codes: 0 done, 1 a run diverged, 2 bad input (one sentence on stderr), 130 interrupted with what was finished kept.
+"""
+
+
+def render() -> str:
+    """The reference as Markdown."""
+    group = typer.main.get_command(app)
+    parts = [HEAD]
+    for name, command in sorted(group.commands.items()):
+        rows = [f"## widelimit {name}", "", command.help.strip(), "", "| option | default | meaning |", "|---|---|---|"]
+        for option in command.params:
+            shown = "" if option.default is None or isinstance(option.default, bool) else f"`{option.default}`"
+            rows.append(f"| `{option.opts[0]}` | {shown} | {option.help} |")
+        parts.append("\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("cli.md").write_text(render(), encoding="utf-8")

@@ -1,0 +1,1 @@
+"""7. Skins without physics: command line and figures."""

@@ -1,0 +1,238 @@
+"""The command line: parse, call, show.
+
+Exit codes: 0 done, 1 a run diverged, 2 bad input (one sentence), 130 interrupted with what was finished kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from widelimit import __version__
+from widelimit.errors import Diverged, InputError, Interrupted
+
+if TYPE_CHECKING:
+    from widelimit.dynamics.solution import Solution
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="The infinite-width limit of two-layer neural networks, beside the finite networks it describes.",
+)
+
+
+def main() -> None:
+    """Entry point: run a command and turn every failure into one sentence and an exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; returns the exit code."""
+    try:
+        code = app(arguments, prog_name="widelimit", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except InputError as error:
+        return _complain(str(error), 2)
+    except Diverged as error:
+        return _complain(str(error), 1)
+    except KeyboardInterrupt:
+        return _complain("interrupted.", 130)
+    except Exception as error:
+        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # a usage error of the parser
+            return _complain(_usage(error, arguments), 2)
+        raise
+
+
+def _usage(error: Any, arguments: list[str]) -> str:
+    """The parser's complaint as one sentence, with what arrived and what to do."""
+    options = getattr(getattr(error, "param", None), "opts", ())
+    values = [arguments[i + 1] for i, word in enumerate(arguments[:-1]) if word in options]
+    got = f", got {values[-1]!r}" if values else ""
+    return f"{error.format_message().rstrip('.')}{got}: see widelimit --help."
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"widelimit: {sentence}", file=sys.stderr)
+    return code
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"widelimit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """The infinite-width limit of two-layer neural networks, beside the finite networks it describes."""
+
+
+@app.command()
+def demo(
+    d: Annotated[str, typer.Option(help="Dimension of the data.")] = "40",
+    delta: Annotated[float, typer.Option(help="Contrast Δ of the two classes, in (0, 1).")] = 0.8,
+    informative: Annotated[
+        int | None, typer.Option(help="Number of informative directions [default: all].", show_default=False)
+    ] = None,
+    activation: Annotated[str, typer.Option(help="Activation σ, by name.")] = "ramp",
+    scale: Annotated[float, typer.Option(help="κ of the start w ~ N(0, κ²/d I).")] = 0.8,
+    initial: Annotated[
+        Path | None, typer.Option(help="Start from the neurons in this .npy file, shape (n, d).", show_default=False)
+    ] = None,
+    n: Annotated[int, typer.Option(help="Number of neurons N.")] = 800,
+    step: Annotated[float, typer.Option(help="Step ε of SGD.")] = 1e-4,
+    t_end: Annotated[float, typer.Option(help="Horizon in time t = kε.")] = 10.0,
+    seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the picture and the records.")] = Path("widelimit-demo"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
+) -> int:
+    """Two Gaussian classes: SGD against its mean-field limit, a table and a picture."""
+    from widelimit.experiments.demo import two_classes
+
+    setting = two_classes(
+        _dimension(d), delta, informative, activation, scale, _neurons(initial), n, step, 400, t_end, seed
+    )
+    _require_writable(out)
+    from widelimit.experiments import demo as experiment
+
+    kept: dict[str, Solution] = {}
+    try:
+        finite, limit = experiment.run(setting)
+        kept = {"sgd": finite, "mean_field": limit}
+    except (Diverged, Interrupted) as stop:
+        kept = {stop.solution.method.lower(): stop.solution}
+        _save(kept, out)
+        raise
+    files = _save(kept, out)
+    rows = experiment.table(finite, limit)
+    if as_json:
+        print(json.dumps({"outcome": finite.outcome, "rows": rows, "files": files}))
+    else:
+        _print_rows(rows)
+        print("\n".join(f"saved {name}" for name in files))
+    return 0
+
+
+@app.command()
+def bench(
+    n: Annotated[int, typer.Option(help="Number of neurons N.")] = 800,
+    d: Annotated[int, typer.Option(help="Dimension of the data.")] = 320,
+    repeats: Annotated[int, typer.Option(help="Repeats, of which the best counts.")] = 15,
+    points: Annotated[
+        bool, typer.Option("--points", help="Instead: the error of MeanField against its number of points.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the picture of --points.")] = Path("widelimit-bench"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
+) -> int:
+    """Our speed beside the plain loops a user would write, in one run."""
+    from widelimit.experiments.demo import two_classes
+
+    two_classes(d=d, n=n)
+    if points:
+        return _bench_points(out, as_json)
+    from widelimit.experiments import speed
+
+    results = [speed.measure(n, d, dtype, repeats) for dtype in ("float64", "float32")]
+    if as_json:
+        print(json.dumps(results))
+    else:
+        _print_speed(results)
+    return 0
+
+
+def _bench_points(out: Path, as_json: bool) -> int:
+    from dataclasses import asdict
+
+    _require_writable(out)
+    from widelimit.experiments import points
+
+    rows = points.measure()
+    target = out / "mean_field_points.png"
+    points.draw(rows).savefig(target, dpi=150)
+    if as_json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], "files": [str(target)]}))
+        return 0
+    for row in rows:
+        errors = ", ".join(f"{m}: {e:.1e}" for m, e in zip(row.counts, row.errors, strict=True))
+        print(f"{row.setting}, {row.placement}\n  {errors}")
+    print(f"saved {target}")
+    return 0
+
+
+def _dimension(text: str) -> float:
+    """A whole number or "inf"; SGD then refuses an infinite one in its own words."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"d must be a whole number of at least 1, got {text!r}: try --d 40.") from None
+    if math.isinf(value):
+        raise InputError("the demo runs SGD, which needs a finite dimension, got inf: try --d 1000.")
+    return int(value) if value == int(value) else value
+
+
+def _neurons(path: Path | None) -> Any:
+    if path is None:
+        return None
+    import numpy as np
+
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--initial must be a .npy file with numbers, got {str(path)!r}: {error}.") from None
+
+
+def _require_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out must be a folder that can be made, got {str(folder)!r}: {error.strerror}.") from None
+
+
+def _save(solutions: dict[str, Solution], out: Path) -> list[str]:
+    from widelimit.interfaces.figures import figure
+
+    files = [str(s.save(out / f"{name}.nc")) for name, s in solutions.items()]
+    if all(len(s.times) for s in solutions.values()):
+        picture = out / "demo.png"
+        figure(*solutions.values()).savefig(picture, dpi=150)
+        files.append(str(picture))
+    return files
+
+
+def _print_rows(rows: list[dict[str, float]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="population risk R: SGD against the mean-field limit")
+    for heading in ("t", "SGD", "PDE", "gap"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(f"{row['t']:.3g}", f"{row['sgd']:.6f}", f"{row['pde']:.6f}", f"{row['gap']:+.6f}")
+    Console().print(table)
+
+
+def _print_speed(results: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    for result in results:
+        table = Table(title=f"one step of SGD, N = {result['n']}, d = {result['d']}, {result['dtype']}")
+        for heading in ("", "µs per step", "ours is faster by"):
+            table.add_column(heading, justify="right")
+        for name, cost in result["microseconds_per_step"].items():
+            ratio = result["times_faster_than"].get(name)
+            table.add_row(name, f"{cost:.1f}", "" if ratio is None else f"{ratio:.1f}×")
+        Console().print(table)
+        print(f"ours / floor (two matrix products alone): {result['ours_over_floor']:.2f}")
+        for peer, reason in result["skipped"].items():
+            print(f"{peer} skipped: {reason}")

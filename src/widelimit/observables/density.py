@@ -1,0 +1,41 @@
+"""The density of one coordinate, e.g. of the radius r.
+
+bins     ∫_bin ρ / width               any cloud
+smooth   ΔF / width, F the distribution function interpolated between the points
+         for weighted points that follow a smooth law, where bins would show the points
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from widelimit.errors import require
+from widelimit.measures import Cloud
+
+
+def binned_density(cloud: Cloud, coordinate: str, edges: np.ndarray) -> np.ndarray:
+    """Mass of each bin over its width, (bins,)."""
+    edges = _checked(edges)
+    mass, _ = np.histogram(cloud.column(coordinate), edges, weights=cloud.weights)
+    return mass / np.diff(edges)
+
+
+def smooth_density(cloud: Cloud, coordinate: str, edges: np.ndarray) -> np.ndarray:
+    """Slope of the interpolated distribution function over each bin, (bins,)."""
+    edges = _checked(edges)
+    values = cloud.column(coordinate)
+    order = np.argsort(values, kind="stable")
+    mass = np.asarray(cloud.weights)[order]
+    middle = np.cumsum(mass) - mass / 2  # half of the outermost masses lies outside and is not shown
+    return np.diff(np.interp(edges, values[order], middle)) / np.diff(edges)
+
+
+def _checked(edges: np.ndarray) -> np.ndarray:
+    edges = np.asarray(edges, float)
+    require(
+        edges.ndim == 1 and len(edges) >= 2 and bool((np.diff(edges) > 0).all()),
+        "bin edges must be two or more increasing numbers",
+        edges.shape,
+        "try numpy.linspace(0, 5, 51)",
+    )
+    return edges

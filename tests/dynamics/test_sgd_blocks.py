@@ -1,0 +1,224 @@
+"""Block SGD is plain SGD.
+
+    θ_i ← θ_i + 2 s_k [ (1/b) Σ_{x, y in batch k} (y − f(x; θ)) ∇σ*(x; θ_i) − λ θ_i ],     s_k = ε ξ(kε)
+
+The reference is that line, written once more below in numpy, one sample at a time. Rounding differs by the order of sums
+only: 1e-11 is 5,000 steps of ~10 roundings of 1e-16, with a decade to spare.
+"""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import widelimit as wl
+from widelimit.dynamics import driver, sgd  # noqa: F401  (the driver registers every dynamics)
+from widelimit.dynamics.run import prepare
+from widelimit.dynamics.streams import stream
+
+ROUNDING = 1e-11
+SILENT = lambda t: None  # noqa: E731
+SIGMA = {
+    "tanh": (np.tanh, lambda h: 1 - np.tanh(h) ** 2),
+    "ramp": (lambda h: np.interp(h, [0.5, 1.5], [-2.5, 7.5]), lambda h: 10.0 * ((h > 0.5) & (h < 1.5))),
+}
+XI = {
+    "power": (wl.schedules.power(0.25), lambda t, step: t**-0.25 if t > 0 else step**-0.25 / 0.75),
+    "exponential": (wl.schedules.exponential(0.3), lambda t, step: math.exp(-0.3 * t)),
+    "constant": (wl.schedules.constant(1.0), lambda t, step: 1.0),
+}
+
+
+def problem(sigma="tanh", outer="trained", bias="trained", ridge=0.1, xi="power", d=12, informative=None):
+    a = None if outer == "absent" else wl.initial.normal(0.5, 1.0)
+    b = None if bias == "absent" else wl.initial.uniform(-0.5, 0.5)
+    return wl.Problem(
+        wl.data.gaussian_classes(d, 0.6, informative),
+        wl.neurons.ridge(sigma, outer=outer, bias=bias),
+        wl.initial.gaussian(1.0, a=a, b=b),
+        ridge=ridge,
+        schedule=XI[xi][0],
+    )
+
+
+def samples(p, seed, batch, steps, dtype=float):
+    """The batches of steps 0, …, steps − 1, block by block from the data stream."""
+    layout, key = sgd.layout_for(batch), stream(seed, "data")
+    draw = jax.jit(lambda k: p.data.sample(k, layout.steps * batch, dtype))
+    count = 0
+    for block in itertools.count():
+        x, y = (np.asarray(v, float) for v in draw(jax.random.fold_in(key, block)))
+        for j in range(layout.steps):
+            if count == steps:
+                return
+            rows = slice(j * batch, (j + 1) * batch)
+            yield x[rows], y[rows]
+            count += 1
+
+
+def plain_loop(p, xi, theta, step, batches):
+    """SGD as the equation says it, one step after the other."""
+    sigma, slope = SIGMA[p.neuron.activation.name]
+    names = p.neuron.scalars
+    moves = dict(zip(names, p.neuron.trained, strict=True))
+    columns = dict(zip(names, np.array(theta, float).T[: len(names)], strict=True))
+    n = len(theta)
+    a, b, w = columns.get("a", np.ones(n)), columns.get("b", np.zeros(n)), np.array(theta, float)[:, len(names) :]
+    for k, (x, y) in enumerate(batches):
+        s = step * xi(k * step, step)
+        h = x @ w.T + b
+        error = y - sigma(h) @ a / n
+        pull = error[:, None] * slope(h) * a
+        da, db, dw = error @ sigma(h) / len(y), pull.mean(axis=0), pull.T @ x / len(y)
+        w = w + 2 * s * (dw - p.ridge * w)
+        a = a + 2 * s * (da - p.ridge * a) if moves.get("a") else a
+        b = b + 2 * s * (db - p.ridge * b) if moves.get("b") else b
+    here = {"a": a, "b": b}
+    return np.concatenate([*(here[name][:, None] for name in names), w], axis=1)
+
+
+def block_sgd(p, method, seed, stops):
+    """The iterates at the times ``stops``, as the driver would ask for them."""
+    run = prepare(method, p, seed)
+    theta, now, out = run.theta, 0.0, []
+    for stop in stops:
+        theta, now = run.advance(theta, now, stop, SILENT), stop
+        out.append(np.asarray(theta))
+    return out
+
+
+def largest_difference(p, xi, n, step, batch, steps, seed=3, dtype="float64"):
+    start = np.asarray(p.sample_initial(stream(seed, "initial"), n))
+    plain = plain_loop(p, XI[xi][1], start, step, samples(p, seed, batch, steps, dtype))
+    (block,) = block_sgd(p, wl.SGD(n, step, batch, dtype), seed, [steps * step])
+    assert np.abs(plain - start).max() > 100 * ROUNDING, "nothing moved: the comparison would be empty"
+    assert np.abs(plain).max() < 20, "not of order one: rounding would be amplified"
+    return np.abs(plain - block).max()
+
+
+@pytest.fixture
+def short_blocks(monkeypatch):
+    """Two sub-blocks to a block instead of eight: the same code, compiled in a third of the time."""
+    monkeypatch.setattr(sgd, "BLOCK_ROWS", 32)
+
+
+@pytest.mark.parametrize(("sigma", "xi"), [("tanh", "power"), ("ramp", "exponential")])
+def test_block_sgd_is_the_plain_loop_after_5000_steps(sigma, xi):
+    assert largest_difference(problem(sigma, xi=xi), xi, n=30, step=1e-3, batch=1, steps=5_000) < ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("outer", "bias", "ridge"),
+    [
+        ("fixed", "trained", 0.1),
+        ("trained", "fixed", 0.1),
+        ("fixed", "fixed", 0.1),
+        ("absent", "trained", 0.1),
+        ("trained", "absent", 0.0),
+        ("absent", "absent", 0.1),
+        ("absent", "absent", 0.0),
+    ],
+)
+def test_block_sgd_is_the_plain_loop_whatever_a_and_b_do(outer, bias, ridge, short_blocks):
+    p = problem("ramp", outer, bias, ridge, "constant", informative=5)
+    assert largest_difference(p, "constant", n=9, step=1e-3, batch=1, steps=700) < ROUNDING
+
+
+def test_fixed_scalars_do_not_move_under_sgd_not_even_by_the_ridge(short_blocks):
+    p = problem("ramp", "fixed", "fixed", 0.1, "constant", informative=5)
+    start = np.asarray(p.sample_initial(stream(0, "initial"), 9))
+    (end,) = block_sgd(p, wl.SGD(9, 1e-3), 0, [0.3])
+    assert (end[:, :2] == start[:, :2]).all()
+    assert (end[:, 2:] != start[:, 2:]).all()
+
+
+@pytest.mark.parametrize("batch", [3, 16, 40, 200])
+def test_minibatch_sgd_is_the_plain_loop(batch, monkeypatch):
+    monkeypatch.setattr(sgd, "BLOCK_ROWS", 60)  # blocks of 20, 3, 1 and 1 steps
+    steps = 301
+    assert steps % sgd.layout_for(batch).steps != 0 or sgd.layout_for(batch).steps == 1
+    assert largest_difference(problem("tanh"), "power", n=11, step=1e-2, batch=batch, steps=steps) < ROUNDING
+
+
+def test_float32_follows_float64_on_the_same_samples(short_blocks):
+    """Rounding of 6e-8 at each of 1,000 steps adds up like a random walk or a sum: between 2e-6 and 6e-5."""
+    gap = largest_difference(problem("tanh"), "power", n=30, step=1e-3, batch=1, steps=1_000, dtype="float32")
+    assert 1e-9 < gap < 1e-4
+
+
+@pytest.fixture(scope="module")
+def cut():
+    """Final iterates of one run, whole and cut at many times, some inside a block and some inside a sub-block."""
+    p, step = problem("tanh"), 1e-3
+    stops = [step * k for k in (1, 2, 15, 16, 17, 128, 130, 255, 500, 513)]
+    method = wl.SGD(30, step)
+    return block_sgd(p, method, 5, [513 * step])[-1], block_sgd(p, method, 5, stops)[-1]
+
+
+def test_save_times_do_not_change_the_iterates(cut):
+    whole, pieces = cut
+    assert np.abs(whole - pieces).max() < 1e-14 * 513 ** 0.5 * 10
+
+
+def test_the_same_seed_gives_the_same_bits(cut):
+    again = block_sgd(problem("tanh"), wl.SGD(30, 1e-3), 5, [0.513])[-1]
+    other = block_sgd(problem("tanh"), wl.SGD(30, 1e-3), 6, [0.513])[-1]
+    assert again.tobytes() == cut[0].tobytes()
+    assert np.abs(other - again).max() > 0.1
+
+
+def test_the_data_do_not_depend_on_n(monkeypatch, short_blocks):
+    """What two networks of different width ask of the data law is the same key and the same size."""
+    seen = []
+    original = type(problem().data).sample
+
+    def spy(self, key, n, dtype):
+        x, y = original(self, key, n, dtype)
+        jax.debug.callback(lambda x, y: seen.append((np.array(x), np.array(y))), x, y)
+        return x, y
+
+    monkeypatch.setattr(type(problem().data), "sample", spy)
+    drawn = []
+    for n in (4, 7):
+        seen.clear()
+        p = problem("ramp", xi="constant", ridge=0.0, d=13)  # a shape no other test compiles, so that the spy is traced
+        (end,) = block_sgd(p, wl.SGD(n, 1e-3), 0, [0.05])
+        jax.block_until_ready(jnp.asarray(end))
+        jax.effects_barrier()
+        drawn.append(list(seen))
+    assert len(drawn[0]) == len(drawn[1]) == 2
+    for (x, y), (x2, y2) in zip(*drawn, strict=True):
+        assert (x == x2).all() and (y == y2).all()
+
+
+def test_a_narrow_network_starts_as_the_first_neurons_of_a_wide_one():
+    p = problem()
+    narrow, wide = (np.asarray(p.sample_initial(stream(4, "initial"), n)) for n in (10, 20))
+    assert (wide[:10] == narrow).all()
+
+
+def test_streams_of_different_causes_and_seeds_are_unrelated():
+    drawn = {(s, c): float(jax.random.normal(stream(s, c))) for s in (0, 1) for c in ("initial", "data", "noise", "batch")}
+    assert len(set(drawn.values())) == len(drawn)
+
+
+def test_memory_does_not_grow_with_the_number_of_steps():
+    """One compiled program serves every number of steps, and nothing is left behind."""
+    p, method = problem("tanh"), wl.SGD(30, 1e-3)
+    block_sgd(p, method, 0, [0.2])
+    programs, alive = sgd.sgd_steps._cache_size(), sum(a.nbytes for a in jax.live_arrays())
+    block_sgd(p, method, 0, [4.0])
+    block_sgd(p, method, 0, [0.5, 0.513])
+    assert sgd.sgd_steps._cache_size() == programs
+    assert sum(a.nbytes for a in jax.live_arrays()) <= alive + 10_000
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 7, 16, 17, 40, 128, 200])
+def test_blocks_hold_whole_batches(batch):
+    layout = sgd.layout_for(batch)
+    assert layout.sub_rows == layout.units * batch
+    assert layout.steps * batch <= max(sgd.BLOCK_ROWS, batch)
+    assert layout.steps >= 1

@@ -1,0 +1,48 @@
+import sys
+
+import numpy as np
+import pytest
+
+from widelimit.experiments import points, speed
+
+
+def test_bench_measures_every_peer_and_says_why_one_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(speed, "STEPS", dict.fromkeys(speed.STEPS, 128))
+    result = speed.measure(n=20, d=10, repeats=1)
+    assert set(result["microseconds_per_step"]) == {"ours", "floor", "scan", "numpy"}
+    assert "pip install" in result["skipped"]["torch"]
+    ours = result["microseconds_per_step"]["ours"]
+    assert result["times_faster_than"]["scan"] == result["microseconds_per_step"]["scan"] / ours
+
+
+def test_the_peers_do_the_same_work():
+    """One step of each hand-written peer is the step of the equation."""
+    demo = speed.two_classes(d=10, delta=0.5, scale=0.4, n=20, step=1e-3)
+    theta = demo.problem.sample_initial(speed.stream(0, "initial"), 20) * 5
+    moved = np.asarray(speed._scan(demo.problem, demo.finite, theta)())
+    x, y = demo.problem.data.sample(speed.stream(0, "data"), speed.STEPS["scan"], float)
+    w = np.array(theta)
+    for sample, label in zip(np.asarray(x), np.asarray(y), strict=True):
+        h = w @ sample
+        error = label - np.interp(h, (0.5, 1.5), (-2.5, 7.5)).mean()
+        w += 2e-3 * error * 10 * ((h > 0.5) & (h < 1.5))[:, None] * sample
+    np.testing.assert_allclose(moved, w, rtol=0, atol=1e-10)
+
+
+def test_convergence_of_the_points_is_measured_and_drawn():
+    rows = points.measure(counts=(20, 80), fine=320, t_end=0.2)
+    assert {row.placement for row in rows} == {"quantile", "gauss"}
+    assert all(row.errors[1] < row.errors[0] for row in rows if row.placement == "quantile")
+    left, right = points.draw(rows).axes
+    assert "points" in left.get_xlabel() and len(right.get_lines()) == 2
+
+
+@pytest.mark.slow
+def test_blocks_beat_the_plain_loops_by_the_stated_factors():
+    """On an idle machine with two cores; a ratio in one run."""
+    for dtype, scan, torch in (("float64", 4.0, 12.0), ("float32", 2.5, 25.0)):
+        result = speed.measure(dtype=dtype)
+        assert result["times_faster_than"]["scan"] >= scan
+        assert result["times_faster_than"].get("torch", np.inf) >= torch
+        assert result["ours_over_floor"] <= 2.5

@@ -1,0 +1,94 @@
+import json
+import runpy
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from widelimit.interfaces.cli import run
+
+ROOT = Path(__file__).parents[2]
+QUICK = ["--d", "20", "--n", "30", "--step", "1e-3", "--t-end", "0.05"]
+
+
+def test_demo_prints_a_table_and_saves_a_picture_and_two_records(tmp_path, capsys):
+    assert run(["demo", *QUICK, "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("SGD", "PDE", "gap"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["demo.png", "mean_field.nc", "sgd.nc"]
+    assert (tmp_path / "demo.png").stat().st_size > 10_000
+
+
+def test_demo_json_is_one_document_whose_gap_is_the_difference(tmp_path, capsys):
+    assert run(["demo", *QUICK, "--out", str(tmp_path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["outcome"] == "done"
+    assert all(row["gap"] == row["sgd"] - row["pde"] for row in document["rows"])
+
+
+def test_a_diverging_demo_exits_1_with_advice_and_keeps_what_was_computed(tmp_path, capsys):
+    blow_up = ["--d", "20", "--n", "10", "--step", "50", "--t-end", "5e4", "--activation", "relu"]
+    assert run(["demo", *blow_up, "--out", str(tmp_path)]) == 1
+    message = capsys.readouterr().err
+    assert "diverged" in message and "step" in message and "Traceback" not in message
+    assert (tmp_path / "sgd.nc").is_file()
+
+
+BAD = {
+    "delta above 1": (["--delta", "1.5"], "1.5"),
+    "delta zero": (["--delta", "0"], "0"),
+    "d below 1": (["--d", "0"], "0"),
+    "d not a number": (["--d", "many"], "many"),
+    "d infinite": (["--d", "inf"], "inf"),
+    "negative step": (["--step", "-1"], "-1"),
+    "unknown activation": (["--activation", "rleu"], "relu"),
+    "no time": (["--t-end", "0"], "0"),
+    "too many informative directions": (["--informative", "41"], "41"),
+    "no neurons": (["--n", "0"], "0"),
+    "unknown option": (["--wrong"], "--wrong"),
+    "not a number": (["--delta", "x"], "x"),
+    "no such start": (["--initial", "absent.npy"], "absent.npy"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_sentence_and_exit_2(name, capsys, tmp_path):
+    arguments, shown = BAD[name]
+    assert run(["demo", "--out", str(tmp_path / "never"), *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1
+    assert captured.err.startswith("widelimit: ") and shown in captured.err
+    assert not (tmp_path / "never").exists()
+
+
+def test_a_start_of_the_wrong_shape_is_one_sentence_and_exit_2(tmp_path, capsys):
+    np.save(tmp_path / "start.npy", np.zeros((5, 7)))
+    assert run(["demo", "--initial", str(tmp_path / "start.npy"), "--out", str(tmp_path / "never")]) == 2
+    assert "(5, 7)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--delta", "2"], ["demo", "--activation", "rleu"]])
+def test_help_and_bad_input_answer_fast_without_jax(arguments):
+    code = f"import sys; from widelimit.interfaces.cli import run; run({arguments!r}); sys.exit('jax' in sys.modules)"
+    best = np.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+        best = min(best, time.perf_counter() - start)
+    # half a second on an idle machine; CI runs two tests at a time
+    assert best < 1.5
+
+
+def test_the_reference_of_the_command_line_is_in_step():
+    rendered = runpy.run_path(str(ROOT / "docs" / "make_cli.py"))["render"]()
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == rendered
+
+
+def test_the_readme_has_exactly_the_two_commands_and_ci_runs_the_second():
+    block = (ROOT / "README.md").read_text(encoding="utf-8").split("```sh\n")[1].split("```")[0]
+    commands = [line.split("#")[0].strip() for line in block.strip().splitlines()]
+    assert commands == ["pip install . && widelimit demo", "pip install -e '.[test]' && pytest"]
+    assert commands[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()

@@ -1,0 +1,206 @@
+"""The full landscape: V, U, Ψ and R of neurons in all their coordinates."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import widelimit as wl
+from widelimit.errors import InputError
+from widelimit.measures import Cloud
+from widelimit.potentials.pair_kernels import kernel, mehler, second_moment
+from widelimit.potentials.pairwise import _kernel_risk, _series_risk
+from widelimit.potentials.smoothing import smoothed
+from widelimit.problem import activations as ac
+
+D = 12
+SAMPLES = 400_000
+
+
+def problem(informative=None, activation="ramp", ridge=0.0, d=D):
+    neuron = wl.neurons.ridge(activation, outer="trained", bias="trained")
+    start = wl.initial.gaussian(0.4, a=1.0, b=0.0)
+    return wl.Problem(wl.data.gaussian_classes(d, 0.6, informative), neuron, start, ridge=ridge)
+
+
+def neurons(n, seed=0, d=D, size=1.0):
+    rng = np.random.default_rng(seed)
+    w = size * rng.normal(size=(n, d)) / math.sqrt(d)
+    return np.hstack([rng.normal(1.0, 0.5, (n, 1)), rng.normal(0.0, 0.5, (n, 1)), w])
+
+
+N = 6  # one size everywhere, so that each landscape is compiled once
+EQUAL = jnp.full(N, 1 / N)
+CASES = {name: problem(5, name, ridge=0.1) for name in ("ramp", "tanh")}
+
+
+@pytest.mark.parametrize("informative", [None, 5], ids=["isotropic", "anisotropic"])
+def test_V_U_and_R_are_averages_over_data(informative):
+    case = CASES["ramp"] if informative else problem()
+    x, y = (np.asarray(v) for v in case.data.sample(jax.random.key(1), SAMPLES, float))
+    theta = neurons(N)
+    responses = theta[:, 0] * np.interp(x @ theta[:, 2:].T + theta[:, 1], [0.5, 1.5], [-2.5, 7.5])
+    full = wl.landscape(case)
+
+    def check(samples, closed):
+        error = samples.std(axis=0) / math.sqrt(SAMPLES)
+        assert np.all(np.abs(samples.mean(axis=0) - np.asarray(closed)) <= 4 * error)
+        assert np.all(error <= 0.01 * np.abs(closed).max())
+
+    check(-y[:, None] * responses, full.V(theta))
+    check(responses[:, :, None] * responses[:, None, :], full.U(theta, theta))
+    check((y - responses.mean(axis=1)) ** 2, full.risk(theta))
+
+
+def pairs(n=12, seed=3, top=1.0):
+    """Deviations, and correlations that include ±1."""
+    rng = np.random.default_rng(seed)
+    corr = rng.uniform(-1, 1, (n, n))
+    corr[0, :3] = 1.0, -1.0, 0.0
+    return jnp.asarray(rng.uniform(0.05, top, n)), jnp.asarray(rng.uniform(0.05, top, n)), jnp.asarray(corr)
+
+
+def test_relu_without_bias_is_the_arc_cosine_kernel():
+    s, s2, c = pairs(top=3.0)
+    zero = jnp.zeros_like(s)
+    expected = s[:, None] * s2 * (np.sqrt((1 - c) * (1 + c)) + c * (math.pi - np.arccos(c))) / (2 * math.pi)
+    np.testing.assert_allclose(kernel(ac.relu, zero, s, zero, s2, c), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_erf_without_bias_is_the_arcsine_kernel():
+    s, s2, c = pairs(top=1.0)
+    zero = jnp.zeros_like(s)
+    inside = 2 * c * s[:, None] * s2 / np.sqrt(np.outer(1 + 2 * s**2, 1 + 2 * s2**2))
+    np.testing.assert_allclose(
+        kernel(ac.erf, zero, s, zero, s2, c), 2 / math.pi * np.arcsin(inside), rtol=0, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize(
+    "activation", [ac.sin, ac.cos, ac.polynomial([0.5, 1, -1, 0.3, 0.1]), ac.hermite(3)], ids=lambda a: a.name
+)
+def test_closed_kernels_are_the_sum_of_mehlers_series(activation):
+    s, s2, c = pairs(top=2.0)
+    m, m2 = (jnp.asarray(np.random.default_rng(i).normal(size=12)) for i in (5, 6))
+    long = mehler(smoothed(activation, 80, m, s), smoothed(activation, 80, m2, s2), c)  # A_k² ≤ 4^k/k!
+    closed = np.asarray(kernel(activation, m, s, m2, s2, c))
+    np.testing.assert_allclose(closed, long, rtol=1e-12, atol=1e-12)
+    assert np.abs(closed).max() > 0.1
+
+
+def test_piecewise_linear_kernels_are_the_sum_of_mehlers_series_at_moderate_correlation():
+    s, s2, c = pairs(top=2.0)
+    c = 0.7 * c  # 0.7^100 < 1e−15
+    m, m2 = (jnp.asarray(np.random.default_rng(i).normal(size=12)) for i in (5, 6))
+    line = ac.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)], left_slope=0.5, right_slope=-0.2)
+    long = mehler(smoothed(line, 100, m, s), smoothed(line, 100, m2, s2), c)
+    np.testing.assert_allclose(kernel(line, m, s, m2, s2, c), long, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("activation", [ac.ramp(), ac.tanh, ac.erf, ac.sin, ac.softplus], ids=lambda a: a.name)
+def test_the_second_moment_is_the_integral_of_the_square(activation):
+    m, s = jnp.asarray([-1.0, 0.0, 0.5, 2.0]), jnp.asarray([0.3, 1.0, 2.0, 0.1])
+    x, w = np.polynomial.legendre.leggauss(60)
+    for mean, deviation, moment in zip(m, s, second_moment(activation, m, s), strict=True):
+        knots = (np.array([0.5, 1.5]) - float(mean)) / float(deviation)
+        edges = np.unique(np.clip([*np.linspace(-10, 10, 21), *knots], -10, 10))
+        half = np.diff(edges)[:, None] / 2
+        g = (edges[:-1, None] + half + half * x).ravel()
+        weights = (half * w).ravel() * np.exp(-0.5 * g * g) / math.sqrt(2 * math.pi)
+        expected = weights @ np.asarray(activation(mean + deviation * g)) ** 2
+        assert float(moment) == pytest.approx(expected, abs=1e-11 * (1 + expected))
+
+
+def crowd():
+    """Two of the neurons are nearly aligned, so that the series has something to miss."""
+    theta = neurons(N, seed=4, size=1.5)
+    theta[1] = theta[0] * 1.1 + 0.1 * theta[1]
+    return jnp.asarray(theta)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_series_risk_is_the_kernel_risk_within_the_bound_it_reports(name):
+    full, points = wl.landscape(CASES[name]), crowd()
+    exact = float(_kernel_risk(full, points, EQUAL))
+    errors, bounds = [], []
+    for order in (4, 28):
+        risk, bound = (float(v) for v in _series_risk(full, order, points, EQUAL))
+        assert abs(risk - exact) <= bound + 1e-12
+        errors.append(abs(risk - exact))
+        bounds.append(bound)
+    assert errors[0] > 1e-6 and bounds[1] < bounds[0] < 1e6 * errors[0]  # something is missed, and not wildly overstated
+
+
+def test_the_risk_takes_the_kernel_exactly_where_the_series_is_not_certified():
+    full, aligned = wl.landscape(CASES["ramp"]), crowd()
+    assert float(_series_risk(full, 28, aligned, EQUAL)[1]) > full.tolerance
+    assert full.risk(aligned) == float(_kernel_risk(full, aligned, EQUAL))
+    apart = jnp.asarray(np.hstack([neurons(N)[:, :2], 0.8 * np.eye(N, D)]))
+    risk, bound = _series_risk(full, 28, apart, EQUAL)
+    assert float(bound) <= full.tolerance and full.risk(apart) == float(risk)
+    assert full.risk(apart) == pytest.approx(float(_kernel_risk(full, apart, EQUAL)), abs=1e-12)
+
+
+def test_the_risk_of_one_neuron_repeated_is_the_risk_of_one():
+    full, copies = wl.landscape(CASES["ramp"]), np.repeat(neurons(1), N, axis=0)
+    alone = 1 + 2 * float(full.V(copies)[0]) + float(full.U(copies, copies)[0, 0])
+    assert full.risk(copies) == pytest.approx(alone, rel=1e-11)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_grad_psi_is_the_slope_of_psi(name):
+    full = wl.landscape(CASES[name])
+    theta, cloud = neurons(N), neurons(N, seed=1)
+    gradient = np.asarray(full.grad_psi(theta, cloud))
+    h = 1e-3
+    for j in (0, 1, 2, 6, 7, 13):  # a, b, informative and other directions
+        step = h * np.eye(theta.shape[1])[j]
+        at = {e: np.asarray(full.psi(theta + e * step, cloud)) for e in (-2, -1, 1, 2)}
+        slope = (8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * h)
+        # h⁴/30 times a fifth derivative, of order 10⁴ for a ramp of slope 10 smoothed over 0.4 |w|
+        np.testing.assert_allclose(gradient[:, j], slope, rtol=0, atol=1e-8 * (1 + np.abs(slope).max()))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_grad_psi_on_the_cloud_itself_is_half_n_times_the_gradient_of_the_risk(name):
+    full, theta = wl.landscape(CASES[name]), jnp.asarray(neurons(N))
+    by_risk = jax.jit(jax.grad(lambda t: _kernel_risk(full, t, EQUAL)))(theta)
+    np.testing.assert_allclose(full.grad_psi(theta, theta), N / 2 * by_risk + 0.1 * theta, rtol=1e-10, atol=1e-11)
+
+
+def test_psi_is_half_the_first_variation_of_the_risk():
+    full, points = wl.landscape(CASES["ramp"]), neurons(N)
+    rho = np.array([1 / (N - 1)] * (N - 1) + [0.0])  # all but the last neuron
+    here = np.eye(N)[-1]
+
+    def mixed(e):  # R((1 − e) ρ + e δ_θ), a parabola in e: three values give its slope exactly
+        return float(_kernel_risk(full, jnp.asarray(points), jnp.asarray((1 - e) * rho + e * here)))
+
+    slope = 4 * mixed(0.5) - 3 * mixed(0.0) - mixed(1.0)
+    psi = np.asarray(full.psi(points, Cloud(points, rho, full.coordinates))) - 0.05 * np.sum(points**2, axis=1)
+    assert slope == pytest.approx(2 * (here - rho) @ psi, rel=1e-10)
+
+
+def test_U_is_symmetric_and_positive():
+    full, theta = wl.landscape(CASES["ramp"]), neurons(N)
+    u = np.asarray(full.U(theta, theta))
+    np.testing.assert_allclose(u, u.T, rtol=0, atol=1e-12 * np.trace(u))
+    assert np.linalg.eigvalsh(u).min() > 0
+
+
+def test_full_coordinates_at_infinite_dimension_are_refused_in_a_sentence():
+    case = problem(d=math.inf)
+    with pytest.raises(InputError, match=r"finite dimension.*inf.*reduced coordinates\.$"):
+        wl.landscape(case)
+    assert wl.landscape(case, reduced=True).coordinates == ("a", "b", "r")
+
+
+@pytest.mark.parametrize("reduced, width", [(False, 3), (False, 13), (True, 14)])
+def test_rows_of_the_wrong_width_are_refused(reduced, width):
+    here = wl.landscape(problem(), reduced=reduced, tolerance=1e-3)
+    wrong = np.zeros((2, width))
+    for call in (here.V, here.risk, lambda t: here.U(t, t), lambda t: here.grad_psi(t, t)):
+        with pytest.raises(InputError, match=rf"\(n, {len(here.coordinates)}\).*\(2, {width}\)"):
+            call(wrong)

@@ -1,0 +1,96 @@
+"""Activations: values, names, equality."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from widelimit.errors import InputError
+from widelimit.problem import activations as ac
+from widelimit.problem.neurons import ridge
+
+X = np.linspace(-4, 4, 33)
+BY_NUMPY = {
+    "relu": lambda x: np.maximum(x, 0),
+    "truncated_relu": lambda x: np.clip(x, 0, 1),
+    "ramp": lambda x: np.interp(x, [0.5, 1.5], [-2.5, 7.5]),
+    "erf": lambda x: np.vectorize(math.erf)(x),
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "softplus": lambda x: np.log1p(np.exp(x)),
+}
+
+
+@pytest.mark.parametrize("name", sorted({*BY_NUMPY, *ac.NAMED}))
+def test_a_named_activation_is_the_function_it_is_named_after(name):
+    found = ac.activation(name)
+    assert found.name == name
+    np.testing.assert_allclose(found(jnp.asarray(X)), BY_NUMPY[name](X), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("a", [a for a in ac.NAMED.values() if isinstance(a, ac.General) and a.derivative], ids=str)
+def test_a_stated_derivative_is_the_derivative(a):
+    np.testing.assert_allclose(a.derivative(X), jax.vmap(jax.grad(a.function))(X), rtol=1e-13)
+
+
+def test_hermite_activations_are_orthonormal_under_the_normal_law():
+    x, w = np.polynomial.hermite_e.hermegauss(40)
+    values = np.stack([ac.hermite(k)(x) for k in range(13)])
+    np.testing.assert_allclose(values * (w / w.sum()) @ values.T, np.eye(13), atol=1e-10)
+    assert all(ac.hermite(k).degree == k and ac.hermite(k).coefficients[-1] > 0 for k in range(13))
+
+
+points = st.lists(st.tuples(st.integers(-50, 50), st.floats(-10, 10)), min_size=1, max_size=6, unique_by=lambda p: p[0])
+
+
+@given(points, st.floats(-3, 3), st.floats(-3, 3))
+def test_a_piecewise_linear_activation_passes_through_its_points_with_the_slopes_asked(knots, left, right):
+    knots = sorted(knots)
+    line = ac.piecewise_linear(knots, left, right)
+    t, v = (np.array(x, float) for x in zip(*knots, strict=True))
+    middle = (t[1:] + t[:-1]) / 2
+    np.testing.assert_allclose(np.asarray(line(t)), v, atol=1e-9)
+    np.testing.assert_allclose(np.asarray(line(middle)), np.interp(middle, t, v), atol=1e-9)
+    assert float(line(t[0] - 2.0)) == pytest.approx(v[0] - 2 * left, abs=1e-9)
+    assert float(line(t[-1] + 2.0)) == pytest.approx(v[-1] + 2 * right, abs=1e-9)
+
+
+def test_a_polynomial_lists_its_lowest_power_first():
+    np.testing.assert_allclose(ac.polynomial([1, -2, 0, 3])(X), 1 - 2 * X + 3 * X**3, rtol=1e-14, atol=1e-13)
+
+
+def test_equal_activations_compare_and_hash_by_value():
+    assert ac.ramp() == ac.activation("ramp") and hash(ac.ramp()) == hash(ac.activation("ramp"))
+    assert ac.ramp() != ac.ramp(end=(1.5, 7.0)) and ac.sin != ac.cos
+    assert ac.hermite(3) == ac.hermite(3) and ac.hermite(3) != ac.hermite(2)
+    assert ac.custom(jnp.tanh, name="x") == ac.custom(jnp.tanh, name="x")
+    assert ac.custom(jnp.abs, kinks=[0]) != ac.custom(jnp.abs)
+
+
+def test_any_function_is_accepted_and_keeps_its_name():
+    found = ridge(jnp.arctan, outer="trained").activation
+    assert found.name == "arctan" and float(found(1.0)) == pytest.approx(math.pi / 4)
+    assert ac.custom(jnp.abs, kinks=[2, -1]).kinks == (-1.0, 2.0)
+
+
+@pytest.mark.parametrize("factory", [ac.ramp, ac.piecewise_linear, ac.polynomial, ac.hermite, ac.custom])
+def test_a_factory_that_was_not_called_is_refused(factory):
+    with pytest.raises(InputError, match=rf"{factory.__name__}.*uncalled"):
+        ac.activation(factory)
+
+
+@pytest.mark.parametrize("outer, bias, scalars, trained", [
+    ("absent", "absent", (), ()),
+    ("trained", "absent", ("a",), (True,)),
+    ("absent", "fixed", ("b",), (False,)),
+    ("fixed", "trained", ("a", "b"), (False, True)),
+])  # fmt: skip
+def test_roles_decide_which_scalars_exist_and_move(outer, bias, scalars, trained):
+    neuron = ridge("relu", outer=outer, bias=bias)
+    assert neuron.scalars == scalars and neuron.trained == trained
