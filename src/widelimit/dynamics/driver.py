@@ -82,7 +82,7 @@ def solve(
             for t in dict.fromkeys(run.round_time(t) for t in wished):
                 moved = run.advance(theta, now, t, tick) if t > now else theta
                 risk = float(run.landscape.risk_of(moved, run.weights)) if np.isfinite(moved).all() else math.nan
-                if not risk < BLOWN_UP * (1 + (record.risk[0] if record.risk else 0)):
+                if not risk < (BLOWN_UP * (1 + record.risk[0]) if record.risk else math.inf):
                     outcome = "diverged"
                     break
                 theta, now = moved, t

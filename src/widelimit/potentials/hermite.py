@@ -7,8 +7,9 @@ M_k(d) = E cos^k(angle of two random directions in R^d) = Γ((k+1)/2) Γ(d/2) / 
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -18,10 +19,25 @@ ArrayLike = TypeVar("ArrayLike", np.ndarray, Array)
 
 def orthonormal_hermite(x: ArrayLike, order: int) -> ArrayLike:
     """h_0(x), …, h_order(x), stacked on a new last axis; NumPy in, NumPy out."""
-    columns = [0 * x + 1, x][: order + 1]
-    for k in range(1, order):
-        columns.append((x * columns[k] - math.sqrt(k) * columns[k - 1]) / math.sqrt(k + 1))
-    return np.stack(columns, axis=-1) if isinstance(x, np.ndarray) else jnp.stack(columns, axis=-1)
+    first = [0 * x + 1, x][: order + 1]
+    if isinstance(x, np.ndarray):
+        for k in range(1, order):
+            first.append(_next(x, first[-2], first[-1], k))
+        return np.stack(first, axis=-1)
+    if order < 2:
+        return jnp.stack(first, axis=-1)
+
+    def step(last: tuple[Array, Array], k: Array) -> tuple[tuple[Array, Array], Array]:
+        following = _next(x, *last, k)
+        return (last[1], following), following
+
+    _, rest = jax.lax.scan(step, (first[0], first[1]), jnp.arange(1.0, order))
+    return jnp.concatenate([jnp.stack(first, axis=-1), jnp.moveaxis(rest, 0, -1)], axis=-1)
+
+
+def _next(x: Any, before: Any, last: Any, k: Any) -> Any:
+    """h_{k+1} from h_{k−1} and h_k."""
+    return (x * last - k**0.5 * before) / (k + 1) ** 0.5
 
 
 def angle_moment(k: int, d: float) -> float:

@@ -1,7 +1,7 @@
 """Schedules ξ(t) ≥ 0 of the step, and their clocks.
 
     s_k = ε ξ(kε)            the k-th step of SGD
-    clock(t) = ∫_0^t ξ(u) du   the clock in which the flows are autonomous: dθ/dτ = −2 ∇Ψ
+    clock(t) = ∫_0^t ξ(u) du   the clock in which the flows are autonomous: dθ/d clock = −2 ∇Ψ
 
 A power decay is infinite at 0; there the first step uses the average of ξ over it, clock(ε).
 """
