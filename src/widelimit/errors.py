@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ def require_positive(name: str, value: Any, example: str) -> None:
 def require_count(name: str, value: Any, example: str) -> None:
     """Raise an InputError unless ``value`` is a whole number >= 1."""
     require(
-        is_number(value) and value >= 1 and value == int(value) if is_finite(value) else False,
+        is_whole(value) and value >= 1,
         f"{name} must be a whole number of at least 1",
         value,
         f"try {name}={example}",
@@ -68,12 +69,13 @@ def require_count(name: str, value: Any, example: str) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """A real number, not a bool, not nan."""
-    return (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and not (isinstance(value, float) and math.isnan(value))
-    )
+    """A real number, Python's or NumPy's; not a bool, not nan."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def is_whole(value: Any) -> bool:
+    """A whole number of an integer type; not a bool."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def is_finite(value: Any) -> bool:

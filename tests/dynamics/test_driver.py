@@ -32,7 +32,8 @@ def radius(cloud):
 
 @pytest.fixture(scope="module")
 def solved():
-    return wl.solve(problem(), METHOD, 0.2, seed=3, save=5, observers={"radius": radius, "mean": lambda c: c.mean(c.theta)})
+    observers = {"radius": radius, "mean": lambda c: c.mean(c.theta)}
+    return wl.solve(problem(), METHOD, 0.2, seed=3, save=5, observers=observers)
 
 
 def test_a_count_saves_at_equal_distances_including_both_ends(solved):
@@ -50,7 +51,10 @@ def test_where_one_saves_does_not_change_what_is_saved(solved):
     np.testing.assert_allclose(got.risk[1:], solved.risk[[2, 4]], rtol=1e-12)
 
 
-@pytest.mark.parametrize("bad", [1, 0, -3, True, 2.5, [], [0.2, 0.1], [-0.1, 0.1], [0.1, 0.3], [math.nan], "abc", None, [None]])
+BAD_TIMES = [1, 0, -3, True, 2.5, [], [0.2, 0.1], [-0.1, 0.1], [0.1, 0.3], [math.nan], "abc", None, [None]]
+
+
+@pytest.mark.parametrize("bad", BAD_TIMES, ids=str)
 def test_bad_save_times_are_refused_in_one_sentence(bad):
     with pytest.raises(wl.InputError, match=r"^save .*: .*\.$"):
         save_times(bad, 0.2)
@@ -104,7 +108,7 @@ def test_loading_anything_else_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "text.nc").write_text("not a NetCDF file")
     xr.Dataset({"x": ("t", [1.0])}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
     for name in ("missing.nc", "text.nc", "other.nc", "."):
-        with pytest.raises(wl.InputError, match="^load needs .*got "):
+        with pytest.raises(wl.InputError, match=r"^load needs .*got "):
             wl.load(tmp_path / name)
 
 
@@ -122,7 +126,7 @@ def exploded():
 
 def test_divergence_is_raised_with_advice_and_with_what_was_computed(exploded):
     got = exploded.solution
-    assert re.search(r"SGD diverged \(last good time t = [\d.]+\): the step 2 is too large: try step=0.5", str(exploded))
+    assert re.match(r"SGD diverged \(last good time t = [\d.]+\): the step 2 is too large: try step=0.5", str(exploded))
     assert got.outcome == "diverged" and "step" in got.advice
     assert 0 < len(got.times) < 4 and np.isfinite(got.risk).all()
     assert np.isfinite(got.final.theta).all()
@@ -138,7 +142,7 @@ def test_divergence_can_be_returned_instead_of_raised(exploded):
 
 def test_a_solver_that_gives_up_is_a_divergence_with_advice(monkeypatch):
     monkeypatch.setattr(flow, "MAX_STEPS", 2)
-    with pytest.raises(wl.Diverged, match="ParticleFlow diverged .*last good time t = 0") as caught:
+    with pytest.raises(wl.Diverged, match=r"ParticleFlow diverged .*last good time t = 0") as caught:
         wl.solve(problem(d=4), wl.ParticleFlow(3), 50.0, save=2)
     assert caught.value.solution.times.tolist() == [0.0]
 
@@ -160,7 +164,7 @@ def test_an_interrupt_keeps_the_solution_so_far(at):
     assert len(got.times) == len(got.dataset["radius"]) == at - 1
 
 
-START = np.ones((3, 6))
+FULL, SHORT = wl.initial.array(np.ones((3, 6))), wl.initial.array(np.ones((3, 2)))
 TABLE = {
     "negative step": lambda: wl.SGD(4, -0.1),
     "step zero": lambda: wl.SGD(4, 0.0),
@@ -187,14 +191,14 @@ TABLE = {
     "noise, SGD": lambda: wl.solve(problem(beta=10.0), METHOD, 0.1),
     "noise, ParticleFlow": lambda: wl.solve(problem(beta=10.0), wl.ParticleFlow(4), 0.1),
     "noise, MeanField": lambda: wl.solve(problem(beta=10.0), wl.MeanField(4), 0.1),
-    "wrong n, SGD": lambda: wl.solve(problem(initial=wl.initial.array(START)), METHOD, 0.1),
-    "wrong n, ParticleFlow": lambda: wl.solve(problem(initial=wl.initial.array(START)), wl.ParticleFlow(4), 0.1),
-    "wrong n, reduced": lambda: wl.solve(problem(initial=wl.initial.array(START[:, :2])), wl.ParticleFlow(4, "reduced"), 0.1),
-    "reduced start, SGD": lambda: wl.solve(problem(initial=wl.initial.array(START[:, :2])), wl.SGD(3, 0.1), 0.1),
+    "wrong n, SGD": lambda: wl.solve(problem(initial=FULL), METHOD, 0.1),
+    "wrong n, ParticleFlow": lambda: wl.solve(problem(initial=FULL), wl.ParticleFlow(4), 0.1),
+    "wrong n, reduced": lambda: wl.solve(problem(initial=SHORT), wl.ParticleFlow(4, "reduced"), 0.1),
+    "reduced start, SGD": lambda: wl.solve(problem(initial=SHORT), wl.SGD(3, 0.1), 0.1),
     "infinite d, SGD": lambda: wl.solve(problem(d=math.inf), METHOD, 0.1),
     "infinite d, ParticleFlow": lambda: wl.solve(problem(d=math.inf), wl.ParticleFlow(4), 0.1),
-    "observer named as a record": lambda: wl.solve(problem(), METHOD, 0.1, save=2, observers={"risk": lambda c: 1.0}),
-    "observer named as a coordinate": lambda: wl.solve(problem(), METHOD, 0.1, save=2, observers={"time": lambda c: 1.0}),
+    "observer named as a record": lambda: wl.solve(problem(), METHOD, 0.1, save=2, observers={"risk": radius}),
+    "observer named as a coordinate": lambda: wl.solve(problem(), METHOD, 0.1, save=2, observers={"time": radius}),
 }
 
 
@@ -208,7 +212,7 @@ def test_bad_input_is_refused_in_one_sentence(call):
 
 
 def test_whole_floats_and_numpy_integers_count_as_whole_numbers():
-    """A number of neurons computed by numpy or written 4.0 either works or is refused, never a TypeError from inside."""
+    """A number of neurons computed by numpy or written 4.0 works or is refused, never a TypeError from inside."""
     for n in (np.int64(4), 4.0):
         try:
             got = wl.solve(problem(), wl.SGD(n, 0.01), 0.02, save=2)

@@ -1,7 +1,7 @@
 """Particle flow: what the equation implies without knowing its solution.
 
-    dθ_i/dt = −2 ξ M ∇Ψ_λ(θ_i; ρ),   M = 0 on fixed columns
-    d/dt [R(ρ) + λ ∫|θ|² dρ] = 2 ∫ ⟨∇Ψ_λ, θ̇⟩ dρ = −4 ξ ∫ |M ∇Ψ_λ|² dρ       (2Ψ_λ is the first variation)
+dθ_i/dt = −2 ξ M ∇Ψ_λ(θ_i; ρ),   M = 0 on fixed columns
+d/dt [R(ρ) + λ ∫|θ|² dρ] = 2 ∫ ⟨∇Ψ_λ, θ̇⟩ dρ = −4 ξ ∫ |M ∇Ψ_λ|² dρ       (2Ψ_λ is the first variation)
 """
 
 import math
@@ -18,13 +18,13 @@ CURVED = wl.activations.polynomial([0.2, 1.0, 0.3])  # compiles in a third of th
 SOLVER = 1e-6  # a hundred steps at the default rtol
 
 
-def problem(outer="absent", bias="absent", ridge=0.0, schedule=None, d=20, delta=0.6, scale=0.8, start=None, sigma="ramp"):
+def problem(outer="absent", bias="absent", ridge=0.0, schedule=None, d=20, start=None, sigma="ramp"):
     a = None if outer == "absent" else wl.initial.normal(0.6, 0.3)
     b = None if bias == "absent" else wl.initial.uniform(-0.5, 0.5)
     return wl.Problem(
-        wl.data.gaussian_classes(d, delta),
+        wl.data.gaussian_classes(d, 0.6),
         wl.neurons.ridge(sigma, outer=outer, bias=bias),
-        start or wl.initial.gaussian(scale, a=a, b=b),
+        start or wl.initial.gaussian(0.8, a=a, b=b),
         ridge=ridge,
         schedule=schedule or wl.schedules.constant(),
     )

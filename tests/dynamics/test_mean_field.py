@@ -37,7 +37,7 @@ def test_gauss_nodes_integrate_the_radius_of_a_gaussian_start(d):
 
 @pytest.mark.parametrize("d", [40, 320])
 def test_quantiles_integrate_the_radius_of_a_gaussian_start_at_least_to_first_order(d):
-    """The error of a mid-quantile rule is at most the variation of χ over one cell: falls like 1/m, up to a logarithm."""
+    """A mid-quantile rule errs by at most the variation of χ over one cell: 1/m, up to a logarithm."""
     p = problem(d, wl.initial.gaussian(KAPPA))
     error = [abs(moment(p, m, "quantile", lambda t: t[:, 0] ** 2) / KAPPA**2 - 1) for m in (50, 400, 3200)]
     assert error[1] < 1 / 400 and error[2] < 1 / 3200
@@ -117,7 +117,8 @@ def test_random_neurons_at_infinite_dimension_follow_the_initial_law():
 def test_infinite_dimension_is_one_ordinary_differential_equation():
     """ρ_t = δ(r): dr/dt = −2 Ψ'(r), Ψ' = −½ (1 − q₊) q₊' + ½ (1 + q₋) q₋', with q±(r) = E σ((1 ± Δ) r G).
 
-    For the ramp, slope jumps ±10 at ½ and 3/2:  q(s) = −5/2 + 10 [g(½) − g(3/2)], g(t) = s φ(t/s) − t Φ(−t/s), q' = 10 [φ(½/s) − φ(3/(2s))].
+    For the ramp, slope jumps ±10 at ½ and 3/2:  q(s) = −5/2 + 10 [g(½) − g(3/2)], g(t) = s φ(t/s) − t Φ(−t/s), and
+    q'(s) = 10 [φ(½/s) − φ(3/(2s))].
     """
     delta = 0.5
 

@@ -121,7 +121,7 @@ def test_deviations_from_the_mean_shrink_under_sgd_by_the_ridge_alone(informativ
 
 
 def test_sgd_with_a_huge_batch_follows_the_exact_solution():
-    """The mean over a batch of (x xᵀ − Σ̄) m has variance at most κ |m|²/batch in each coordinate, κ = E x⁴-like ≤ 3(1+Δ)⁴,
+    """The mean over a batch of (x xᵀ − Σ̄) m has variance at most κ |m|²/batch per coordinate, κ ≤ 3 (1 + Δ)⁴,
     so after K steps the mean neuron is within 2 ε √(K κ/batch) |m_0| (one standard deviation) of the product."""
     w, c, step, batch, steps = offset_start(), covariance(None), 5e-3, 4000, 100
     m = w.mean(axis=0)
@@ -143,7 +143,8 @@ def test_the_limit_from_a_rotation_invariant_start_has_mean_zero_and_only_the_ri
     np.testing.assert_allclose(got.risk, 1.0, rtol=0, atol=ROUNDING)
     radii = got.dataset["theta"].values
     for k, t in enumerate(got.times):
-        np.testing.assert_allclose(radii[k], math.exp(-2 * RIDGE * schedule.integral(t)) * radii[0], rtol=SOLVER, atol=0)
+        shrink = math.exp(-2 * RIDGE * schedule.integral(t))
+        np.testing.assert_allclose(radii[k], shrink * radii[0], rtol=SOLVER, atol=0)
 
 
 def test_without_ridge_the_limit_of_a_linear_neuron_stands_still():

@@ -1,10 +1,10 @@
 """SGD follows the limit: R(SGD) − R(ρ_t) is sampling noise, plus O(1/N), plus O(ε).
 
-    O(1/N)   N independent neurons of ρ have E R(ρᴺ) = R(ρ) + (1/N) (∫ U(θ, θ) dρ − ∬ U dρ dρ): each neuron meets itself.
-             The first term in full coordinates, the second averaged over rotations, both from the landscape at time t.
-             It bounds the gap from above, up to noise: the dynamics works against it.
-    O(ε)     removed by 2 R(ε) − R(2ε), seed by seed.
-    noise    4 standard errors over the seeds.
+O(1/N)   N independent neurons of ρ have E R(ρᴺ) = R(ρ) + (1/N) (∫ U(θ, θ) dρ − ∬ U dρ dρ): a neuron meets itself.
+         The first term in full coordinates, the second averaged over rotations, both from the landscape at time t.
+         It bounds the gap from above, up to noise: the dynamics works against it.
+O(ε)     removed by 2 R(ε) − R(2ε), seed by seed.
+noise    4 standard errors over the seeds.
 """
 
 import math
@@ -40,7 +40,7 @@ def check_gap(problem, n, step, t, seeds):
     itself = self_interaction(problem, limit.final, n)
     gap = without_bias.mean() - limit.risk[-1]
     assert -noise < gap < noise + itself, (gap, noise, itself)
-    assert noise + itself < 0.2 * (limit.risk[0] - limit.risk[-1]), "the allowance would hide a network that stood still"
+    assert noise + itself < 0.2 * (limit.risk[0] - limit.risk[-1]), "the allowance would hide a network at rest"
 
 
 def test_two_hundred_neurons_follow_the_limit():
@@ -55,7 +55,7 @@ def test_eight_hundred_neurons_follow_the_limit(t):
 
 @pytest.mark.slow
 def test_the_bias_of_sgd_is_linear_in_the_step():
-    """R(2ε) − R(ε) doubles with ε: slope 1 in log₂, neither ½ nor 2. What remains at ε → 0 is noise and self-interaction."""
+    """R(2ε) − R(ε) doubles with ε: slope 1 in log₂, not ½, not 2. What remains at ε → 0 is noise and the O(1/N)."""
     problem, n, t, seeds = classes(320, 0.5, 0.4), 800, 0.2, 8
     risk = {s: final_risks(problem, n, s, t, seeds) for s in (1e-5, 2e-5, 4e-5)}
     first, second = risk[2e-5] - risk[1e-5], risk[4e-5] - risk[2e-5]

@@ -1,13 +1,15 @@
 """The reduced landscape: the full one averaged over rotations, in closed form.
 
-Monte Carlo here draws directions only; the integrand is the exact full landscape, so the error bar is that of the angle.
+Monte Carlo here draws directions only; the integrand is the exact full landscape, so the error bar is of the angle.
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import roots_jacobi
 
 import widelimit as wl
 from widelimit.measures import Cloud
@@ -68,6 +70,25 @@ def test_reduced_U_is_full_U_averaged_over_rotations(case):
 
 
 @CASES
+def test_reduced_U_is_full_U_integrated_over_the_angle_in_each_group(case):
+    """The same law without an error bar: the cosine has density ∝ (1 − x²)^{(d − 3)/2}, a Gauss–Jacobi weight."""
+    tolerance, count = 1e-7, 32
+    rules = [roots_jacobi(count, (g.d - 3) / 2, (g.d - 3) / 2) for g in case.data.groups]
+    cosines = np.stack([x.ravel() for x in np.meshgrid(*(x for x, _ in rules))], axis=1)
+    weights = np.prod(np.stack([w.ravel() for w in np.meshgrid(*(w / w.sum() for _, w in rules))]), axis=0)
+    one, two = reduced_rows(case, 2)
+    fixed, others = [np.tile(one[:2], (1, 1))], [np.tile(two[:2], (len(weights), 1))]
+    for r, r2, c, g in zip(one[2:], two[2:], cosines.T, case.data.groups, strict=True):
+        plane = np.eye(2, int(g.d))
+        fixed.append(r * plane[:1])
+        others.append(r2 * (c[:, None] * plane[0] + np.sqrt(1 - c[:, None] ** 2) * plane[1]))
+    integrated = np.asarray(wl.landscape(case).U(np.hstack(fixed), np.hstack(others)))[0] @ weights
+    size = math.sqrt(np.prod(mean_square(case, np.stack([one, two]))))
+    closed = float(averaged(case, tolerance).U(one, two)[0, 0])
+    assert abs(closed - integrated) <= tolerance * size
+
+
+@CASES
 def test_V_depends_on_radii_alone(case):
     rows = reduced_rows(case, 3)
     full = np.stack([wl.landscape(case).V(turned(case, row, 5, seed=3)) for row in rows])
@@ -81,15 +102,15 @@ def test_many_turned_copies_have_the_reduced_risk(case):
     full, reduced = wl.landscape(case), averaged(case)
     copies = 60
     cloud = np.concatenate([turned(case, row, copies, seed=20 + i) for i, row in enumerate(rows)])
-    own = np.concatenate([np.diag(np.asarray(full.U(x, x))) for x in np.split(cloud, 3)])
-    # self-interaction apart, E R(copies) = R_reduced: remove its excess (U_full(θ, θ) − U_reduced(θ, θ))/n
-    excess = (own.mean() - np.diag(np.asarray(reduced.U(rows, rows))).mean()) / len(cloud)
-    apart = full.risk(cloud) - excess
-    # variance of a U-statistic: degenerate part only, because rotations leave ∫U(θ, ·) unchanged
     pairs = np.asarray(full.U(cloud, cloud))
-    mean = np.kron(np.asarray(reduced.U(rows, rows)), np.ones((copies, copies)))
-    error = math.sqrt(2 * np.mean((pairs - mean) ** 2)) / len(cloud)
-    assert 0 < excess and abs(apart - reduced.risk(rows)) <= 4 * error
+    risk = 1 + 2 * np.asarray(full.V(cloud)).mean() + pairs.mean()
+    averages = np.asarray(reduced.U(rows, rows))
+    # self-interaction apart, the mean of R(copies) is R_reduced: its excess is (U_full(θ, θ) − U_reduced(θ, θ))/n
+    excess = (np.diag(pairs).mean() - np.diag(averages).mean()) / len(cloud)
+    # the rest is a degenerate U-statistic, because rotations leave ∫U(θ, ·) unchanged
+    deviations = pairs - np.kron(averages, np.ones((copies, copies)))
+    error = math.sqrt(2 * np.mean(deviations**2)) / len(cloud)
+    assert excess > error and abs(risk - excess - reduced.risk(rows)) <= 4 * error
 
 
 def test_reducing_full_neurons_recovers_their_radii():
@@ -127,10 +148,7 @@ def test_isotropic_risk_in_infinite_dimension_is_the_one_found_by_hand(name):
 
     def q(s):
         breaks = [-9.0, *(t for t in (0.5 / s, 1.5 / s) if t < 9), 9.0]
-        return sum(
-            quad(lambda g: sigma(s * g) * density(g), a, b, epsabs=1e-11)[0]
-            for a, b in zip(breaks, breaks[1:], strict=False)
-        )
+        return sum(quad(lambda g: sigma(s * g) * density(g), a, b, epsabs=1e-11)[0] for a, b in pairwise(breaks))
 
     inner, outer = (sum(w * q(s * x) for w, x in zip(p, r, strict=True)) for s in (0.4, 1.6))
     expected = 0.5 * (1 - outer) ** 2 + 0.5 * (1 + inner) ** 2
@@ -153,8 +171,10 @@ def second_order(s):
     """E σ(sG) h_2(G) for the ramp of [mmn18]."""
     edges = [-10.0, -5.0, 0.0, 0.5 / s, 1.5 / s, 10.0]
     return sum(
-        quad(lambda g: float(np.interp(s * g, [0.5, 1.5], [-2.5, 7.5])) * (g * g - 1) / math.sqrt(2) * density(g), a, b)[0]
-        for a, b in zip(edges, edges[1:], strict=False)
+        quad(
+            lambda g: float(np.interp(s * g, [0.5, 1.5], [-2.5, 7.5])) * (g * g - 1) / math.sqrt(2) * density(g), a, b
+        )[0]
+        for a, b in pairwise(edges)
     )
 
 
@@ -179,8 +199,7 @@ def test_a_tolerance_bounds_the_change_of_U(case):
     rows = reduced_rows(case, 6)
     coarse, fine = (averaged(case, t) for t in (1e-6, 1e-12))
     assert len(coarse.orders) < len(fine.orders)
-    full = np.concatenate([turned(case, row, 1, seed=i) for i, row in enumerate(rows)])
-    size = np.sqrt(np.diag(np.asarray(wl.landscape(case).U(full, full))))  # √E σ*²
+    size = np.sqrt(mean_square(case, rows))
     change = np.abs(np.asarray(coarse.U(rows, rows) - fine.U(rows, rows)))
     assert np.all(change <= 1e-6 * np.outer(size, size)) and np.max(change) > 0
 
@@ -193,6 +212,16 @@ def test_multi_order_weights_add_up_to_the_moments_of_the_whole_angle():
         cosines = [x[:, 0] / np.linalg.norm(x, axis=1) for x in (rng.normal(size=(100_000, int(g.d))) for g in groups)]
         samples = (0.3 * cosines[0] + 0.7 * cosines[1]) ** total
         assert abs(samples.mean() - weight) <= 4 * samples.std() / math.sqrt(len(samples)) + 1e-15
+
+
+def mean_square(case, rows):
+    """E σ*² of reduced rows, by the trapezoidal rule."""
+    g = np.linspace(-9, 9, 4001)
+    weights = np.exp(-0.5 * g * g) / np.exp(-0.5 * g * g).sum()
+    tau = np.array([group.tau for group in case.data.groups])
+    s = np.sqrt(rows[:, 2:] ** 2 @ tau**2)  # (n, classes)
+    responses = np.interp(rows[:, 1, None, None] + s[:, :, None] * g, [0.5, 1.5], [-2.5, 7.5])
+    return rows[:, 0] ** 2 * np.mean(responses**2 @ weights, axis=1)
 
 
 def test_every_multi_order_above_the_tolerance_is_kept():
@@ -213,9 +242,7 @@ def test_making_every_direction_informative_is_the_isotropic_problem():
     every, isotropic = problem(24, informative=24), ONE
     assert every.reduced_coordinates == isotropic.reduced_coordinates == ("a", "b", "r")
     rows = reduced_rows(ONE, 4)
-    np.testing.assert_array_equal(
-        averaged(every).U(rows, rows), averaged(isotropic).U(rows, rows)
-    )
+    np.testing.assert_array_equal(averaged(every).U(rows, rows), averaged(isotropic).U(rows, rows))
 
 
 def test_two_radii_with_no_weight_on_the_second_are_one_radius():

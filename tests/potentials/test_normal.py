@@ -29,7 +29,7 @@ def plain_hinge(z):
 
 
 def conditioned(z, z2, c):
-    """(L, H) by integrating over G the tail and the hinge of G' | G ~ N(cG, 1 − c²): panels around their turning point."""
+    """(L, H) by integrating over G the tail and the hinge of G' | G ~ N(cG, 1 − c²), panels around their turn."""
     rest = math.sqrt((1 - c) * (1 + c))
     turn = z2 / c if c else 0.0
     width = rest / abs(c) if c else 1.0
@@ -104,7 +104,9 @@ def test_without_thresholds_the_double_hinge_is_the_arc_cosine_kernel():
     zero = np.zeros_like(c)
     expected = (np.sqrt((1 - c) * (1 + c)) + c * (math.pi - np.arccos(c))) / (2 * math.pi)
     np.testing.assert_allclose(jax.jit(bivariate_hinge)(zero, zero, c), expected, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(jax.jit(bivariate_tail)(zero, zero, c), 0.25 + np.arcsin(c) / (2 * math.pi), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        jax.jit(bivariate_tail)(zero, zero, c), 0.25 + np.arcsin(c) / (2 * math.pi), rtol=0, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("c", [0.0, 0.3, -0.74, 0.76, -0.97, 0.9999])
@@ -113,9 +115,7 @@ def test_the_derivative_rule_agrees_with_differences(c):
     exact = slopes(*arguments)
     room = 1 - abs(c)
     for i, step in enumerate((1e-4, 1e-4, min(1e-4, room / 4))):
-        up, down = (
-            hinges(*[x + sign * step * (i == j) for j, x in enumerate(arguments)]) for sign in (1, -1)
-        )
+        up, down = (hinges(*[x + sign * step * (i == j) for j, x in enumerate(arguments)]) for sign in (1, -1))
         # truncation: step²/6 times the third derivative, of order (1 − |c|)^{−1/2} in z and (1 − |c|)^{−3/2} in c
         allowed = step**2 / 6 * room ** (-0.5 if i < 2 else -1.5) + 1e-15 / step
         np.testing.assert_allclose(exact[i], (up - down) / (2 * step), rtol=0, atol=allowed)

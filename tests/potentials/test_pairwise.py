@@ -130,7 +130,9 @@ def test_the_series_risk_is_the_kernel_risk_within_the_bound_it_reports(name):
         assert abs(risk - exact) <= bound + 1e-12
         errors.append(abs(risk - exact))
         bounds.append(bound)
-    assert errors[0] > 1e-6 and bounds[1] < bounds[0] < 1e6 * errors[0]  # something is missed, and not wildly overstated
+    assert (
+        errors[0] > 1e-6 and bounds[1] < bounds[0] < 1e6 * errors[0]
+    )  # something is missed, and not wildly overstated
 
 
 def test_the_risk_takes_the_kernel_exactly_where_the_series_is_not_certified():

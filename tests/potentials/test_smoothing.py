@@ -1,13 +1,14 @@
 """Smoothed activations A_k(m, s) = E[σ(m + sG) h_k(G)] against quadrature that knows nothing of closed forms.
 
 Closed forms: Gauss–Legendre panels of 48 nodes on [−20, 20] in 100 digits, split where σ bends. Its own floor is about
-1e−63 (|h_12| φ at ±20, and cancellation), so FLOOR = 1e−58 is allowed everywhere. A wave of s = 20 radians per unit is too
-fast for the panels and is compared to its characteristic function instead.
+1e−63 (|h_12| φ at ±20, and cancellation), so FLOOR = 1e−58 is allowed everywhere. A wave of s = 20 radians per unit is
+too fast for the panels and is compared to its characteristic function instead.
 General functions, for which ten digits are promised: the same panels in double precision.
 """
 
 import math
 from functools import lru_cache, partial
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -102,7 +103,7 @@ def reference(activation, m, s):
             edges |= {z for z in ((mp.mpf(t) + e - m) / s for e in wide) if abs(z) < 20}
         edges = sorted(edges)
         totals = [mp.mpf(0)] * (ORDER + 1)
-        for a, b in zip(edges, edges[1:], strict=False):
+        for a, b in pairwise(edges):
             nodes, columns = panel(a, b)
             values = [function(m + s * g) for g in nodes]
             totals = [t + mp.fdot(values, column) for t, column in zip(totals, columns, strict=True)]
@@ -170,8 +171,8 @@ def conditioning(activation, m, s):
         higher = 2 / math.sqrt(math.pi) * powers * np.array(neighbours(math.sqrt(2) * x, ORDER)) * math.exp(-x * x)
         return np.array([abs(math.erf(x)), *higher])
     if isinstance(activation, ac.Polynomial):
-        table = [np.polynomial.Polynomial(np.abs(activation.coefficients)).deriv(j)(abs(m)) if j else
-                 np.polynomial.Polynomial(np.abs(activation.coefficients))(abs(m)) for j in range(ORDER + 1)]  # fmt: skip
+        size = np.polynomial.Polynomial(np.abs(activation.coefficients))
+        table = [size.deriv(j)(abs(m)) for j in range(ORDER + 1)]
         return np.array(
             [
                 s**k / math.sqrt(math.factorial(k))

@@ -34,7 +34,9 @@ def test_a_named_activation_is_the_function_it_is_named_after(name):
     np.testing.assert_allclose(found(jnp.asarray(X)), BY_NUMPY[name](X), rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize("a", [a for a in ac.NAMED.values() if isinstance(a, ac.General) and a.derivative], ids=str)
+@pytest.mark.parametrize(
+    "a", [a for a in ac.NAMED.values() if isinstance(a, ac.General) and a.derivative], ids=lambda a: a.name
+)
 def test_a_stated_derivative_is_the_derivative(a):
     np.testing.assert_allclose(a.derivative(X), jax.vmap(jax.grad(a.function))(X), rtol=1e-13)
 

@@ -1,5 +1,6 @@
 """Bad input is answered by one sentence: what was expected, what arrived, what to do."""
 
+# ruff: noqa: E501
 import math
 
 import numpy as np

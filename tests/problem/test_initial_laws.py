@@ -44,7 +44,7 @@ def test_reduced_radii_have_the_moments_of_sampled_ones(law, data):
     factors = law.radii(data.groups)
     assert sum(f.columns for f in factors) == len(data.groups)
     for power in (1, 2, 4):
-        closed = np.concatenate([np.atleast_1d(integral(f, lambda row: row**power)) for f in factors])
+        closed = np.concatenate([np.atleast_1d(integral(f, lambda row, k=power: row**k)) for f in factors])
         error = np.std(sampled**power, axis=0) / math.sqrt(SAMPLES)
         assert np.all(np.abs(closed - np.mean(sampled**power, axis=0)) <= 4 * error + 1e-9)
 

@@ -68,4 +68,6 @@ def test_steps_add_up_to_the_clock_as_they_shrink(name):
 
 def test_a_power_of_zero_is_the_constant_one():
     k = jnp.arange(5)
-    np.testing.assert_allclose(sc.step_sizes(sc.power(0.0), 0.1, k), sc.step_sizes(sc.constant(1.0), 0.1, k), rtol=1e-15)
+    np.testing.assert_allclose(
+        sc.step_sizes(sc.power(0.0), 0.1, k), sc.step_sizes(sc.constant(1.0), 0.1, k), rtol=1e-15
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +17,17 @@ from widelimit.dynamics import flow, mean_field, sgd
 from widelimit.dynamics.methods import Method
 from widelimit.dynamics.run import Run, Tick, prepare
 from widelimit.dynamics.solution import Solution
-from widelimit.errors import Diverged, InputError, Interrupted, is_finite, require, require_known, require_positive
+from widelimit.dynamics.streams import check_seed
+from widelimit.errors import (
+    Diverged,
+    InputError,
+    Interrupted,
+    is_finite,
+    is_whole,
+    require,
+    require_known,
+    require_positive,
+)
 from widelimit.measures import Cloud
 from widelimit.potentials.landscapes import reduce
 from widelimit.problem.statement import Problem
@@ -72,9 +83,12 @@ def solve(
     require_positive("t_end", t_end, "10.0")
     require_known("way to keep neurons", keep, ("full", "reduced"))
     wished = save_times(save, t_end)
+    seed, observers = check_seed(seed), dict(observers or {})
+    clash = sorted({"risk", "theta", "weights", "final", "time"} & set(observers))
+    require(not clash, "observers must not take the names of the record", clash, "rename them")
     began = time.perf_counter()
     run = prepare(method, problem, seed)
-    record, outcome = Record(observed={name: [] for name in observers or {}}), "done"
+    record, outcome = Record(observed={name: [] for name in observers}), "done"
     theta = run.theta
     with _progress(progress, type(method).__name__, t_end) as tick:
         try:
@@ -86,7 +100,7 @@ def solve(
                     outcome = "diverged"
                     break
                 theta, now = moved, t
-                _save(record, problem, run, keep, theta, t, risk, observers or {})
+                _save(record, problem, run, keep, theta, t, risk, observers)
         except KeyboardInterrupt:
             outcome = "interrupted"
     solution = Solution(_dataset(problem, method, run, record, keep, theta, seed, t_end, outcome, began))
@@ -100,9 +114,10 @@ def solve(
 
 def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
     """The wished save times, increasing, within [0, t_end]."""
-    if isinstance(save, int) and not isinstance(save, bool):
-        require(save >= 2, "save must be at least 2 (start and end) or a list of times", save, "try save=41")
-        return [float(t) for t in np.linspace(0.0, t_end, save)]
+    if isinstance(save, numbers.Integral) and is_whole(save):
+        count = int(save)
+        require(count >= 2, "save must be at least 2 (start and end) or a list of times", save, "try save=41")
+        return [float(t) for t in np.linspace(0.0, t_end, count)]
     try:
         times = [float(t) for t in save]  # type: ignore[union-attr]
     except (TypeError, ValueError):
@@ -116,12 +131,13 @@ def _save(
     record: Record, problem: Problem, run: Run, keep: str, theta: Any, t: float, risk: float,
     observers: Mapping[str, Observer],
 ) -> None:  # fmt: skip
+    cloud = Cloud(np.asarray(theta), np.asarray(run.weights), run.landscape.coordinates)
+    observed = {name: np.asarray(observer(cloud)) for name, observer in observers.items()}
+    for name, value in observed.items():
+        record.observed[name].append(value)
     record.times.append(t)
     record.risk.append(risk)
     record.theta.append(np.asarray(_kept(problem, run, keep, theta), float))
-    cloud = Cloud(np.asarray(theta), np.asarray(run.weights), run.landscape.coordinates)
-    for name, observer in observers.items():
-        record.observed[name].append(np.asarray(observer(cloud)))
 
 
 def _kept(problem: Problem, run: Run, keep: str, theta: Any) -> Any:

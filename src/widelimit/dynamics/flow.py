@@ -72,7 +72,7 @@ def flow_run(problem: Problem, land: Landscape, theta: Array, weights: Array, me
         tick(stop)
         return result
 
-    return Run(theta, weights, land, advance, lambda t: t, "lower rtol and atol, or shorten t_end")
+    return Run(theta, weights, land, advance, lambda t: t, "raise rtol and atol, or shorten t_end")
 
 
 @partial(jax.jit, static_argnums=0)

@@ -19,7 +19,7 @@ class SGD:
     n      number of neurons
     step   ε, so that step k happens at time kε
     batch  samples per step
-    dtype  "float64" or "float32"
+    dtype  "float64" or "float32" (which draws samples of its own)
     """
 
     n: int

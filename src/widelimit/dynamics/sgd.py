@@ -6,12 +6,12 @@
     X   (B, d)     Y (B,)                   the samples of a block, drawn from the block's own key, never stored
     S = X Wᵀ       G = X Xᵀ                 pre-activations with the weights before the block, Gram matrix
 
-Over a block, w only moves in the span of its samples: before step k it is D_k (W + Σ_{l<k} C_l ⊗ x_l), so
+Over a block, w only moves in the span of its samples. With the decay D_k = Π_{l<k} (1 − 2 s_l λ) of the ridge,
 
-    h_k = D_k (S_k + Σ_{l<k} G_{kl} C_l) + b,     D_k = Π_{l<k} (1 − 2 s_l λ)
-    C_k = (2 s_k/b)(y_k − f_k) a σ'(h_k)/D_{k+1}
+    h_k = D_k S_k + Σ_{l<k} (D_k/D_{l+1}) G_{kl} C_l + b,      C_k = (2 s_k/b)(y_k − f_k) a σ'(h_k)
+    W ← D_B W + Σ_l (D_B/D_{l+1}) C_l ⊗ x_l
 
-Two matrix products for each block (S, and W ← D (W + Cᵀ X)) replace two matrix–vector products for each sample; the
+Two matrix products for each block (S, and Cᵀ X) replace two matrix–vector products for each sample; the
 iterates are those of the plain loop up to rounding. The triangular sum is itself blocked: inside a sub-block one row at
 a time, between sub-blocks by a matrix product. A block cut by a save time runs twice, the other steps' s_k set to 0.
 """
@@ -139,9 +139,10 @@ def one_block(iteration: Iteration, scalars: Array, w: Array, x: Array, y: Array
     """Move the neurons through the samples x (B, d), y (B,) with the step sizes (steps,)."""
     lay = iteration.layout
     shrink = 1 - 2 * iteration.ridge * sizes
-    after = jnp.cumprod(shrink)
-    before = after / shrink
     s, gram = x @ w.T, x @ x.T
+    if iteration.ridge:
+        within, before, left = (jnp.repeat(part, lay.batch, axis=0) for part in _decays(shrink))
+        s, gram = before[:, None] * s, jnp.repeat(within, lay.batch, axis=1) * gram
     done: list[Array] = []
     for j in range(lay.subs):
         rows = slice(j * lay.sub_rows, (j + 1) * lay.sub_rows)
@@ -149,11 +150,22 @@ def one_block(iteration: Iteration, scalars: Array, w: Array, x: Array, y: Array
         h = s[rows]
         if done:
             h = h + gram[rows, : j * lay.sub_rows] @ jnp.concatenate(done)
-        per_step = (sizes[steps], before[steps], after[steps], shrink[steps])
+        per_step = (sizes[steps], shrink[steps])
         scalars, moved = _sub_block(iteration, scalars, h, gram[rows, rows], y[rows], per_step)
         done.append(moved)
-    w = w + jnp.concatenate(done).T @ x
-    return scalars, (w * after[-1] if iteration.ridge else w)
+    moves = jnp.concatenate(done)
+    if iteration.ridge:
+        return scalars, before[-1] * shrink[-1] * w + (left[:, None] * moves).T @ x
+    return scalars, w + moves.T @ x
+
+
+def _decays(shrink: Array) -> tuple[Array, Array, Array]:
+    """D_k/D_{l+1} for l < k (steps, steps), D_k (steps,), D_B/D_{l+1} (steps,), without dividing by small numbers."""
+    size, sign = jnp.log(jnp.maximum(jnp.abs(shrink), 1e-37)), jnp.where(shrink < 0, -1.0, 1.0).astype(shrink.dtype)
+    after, turn = jnp.cumsum(size), jnp.cumprod(sign)
+    before, earlier = after - size, turn * sign
+    ratio = earlier[:, None] * turn * jnp.exp(jnp.minimum(before[:, None] - after, 0))
+    return jnp.tril(ratio, -1), earlier * jnp.exp(before), turn[-1] * turn * jnp.exp(after[-1] - after)
 
 
 def _sub_block(
@@ -165,18 +177,15 @@ def _sub_block(
 
     def step(carry: tuple[Array, Array], batch: tuple) -> tuple[tuple[Array, Array], None]:
         rows, scalars = carry
-        k, base, g, labels, (size, before, after, shrink) = batch
+        k, base, g, labels, (size, shrink) = batch
         a, b, _ = split_columns(neuron, scalars)
         pre = base + g @ rows
-        if iteration.ridge:
-            pre = before * pre
         if "b" in neuron.scalars:
             pre = pre + b
         out, slope = jax.jvp(neuron.activation, (pre,), (jnp.ones_like(pre),))
         error = 2 * size / lay.batch * (labels - out @ (a / n))
         force = error[:, None] * (slope * a if "a" in neuron.scalars else slope)
-        moved = force / after if iteration.ridge else force
-        rows = jax.lax.dynamic_update_slice(rows, moved, (k * lay.batch, 0))
+        rows = jax.lax.dynamic_update_slice(rows, force, (k * lay.batch, 0))
         if neuron.scalars:
             push = {"a": error @ out, "b": force.sum(axis=0)}
             fresh = shrink * scalars + jnp.stack([push[name] for name in neuron.scalars], axis=1)

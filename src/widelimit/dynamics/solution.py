@@ -71,8 +71,9 @@ class Solution:
         return Cloud(self.dataset["theta"].sel(time=t, method="nearest").values, self.dataset["weights"].values, names)
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a NetCDF file, whole or not at all."""
+        """Write a NetCDF file, whole or not at all; its folder is made if need be."""
         target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
         partial = target.with_name(f".{target.name}.part")
         self.dataset.to_netcdf(partial, engine="h5netcdf")
         partial.replace(target)

@@ -15,6 +15,7 @@ import typer
 
 from widelimit import __version__
 from widelimit.errors import Diverged, InputError, Interrupted
+from widelimit.interfaces import tables
 
 if TYPE_CHECKING:
     from widelimit.dynamics.solution import Solution
@@ -118,7 +119,7 @@ def demo(
     if as_json:
         print(json.dumps({"outcome": finite.outcome, "rows": rows, "files": files}))
     else:
-        _print_rows(rows)
+        tables.print_gap(rows)
         print("\n".join(f"saved {name}" for name in files))
     return 0
 
@@ -146,7 +147,7 @@ def bench(
     if as_json:
         print(json.dumps(results))
     else:
-        _print_speed(results)
+        tables.print_speed(results)
     return 0
 
 
@@ -207,32 +208,3 @@ def _save(solutions: dict[str, Solution], out: Path) -> list[str]:
         figure(*solutions.values()).savefig(picture, dpi=150)
         files.append(str(picture))
     return files
-
-
-def _print_rows(rows: list[dict[str, float]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title="population risk R: SGD against the mean-field limit")
-    for heading in ("t", "SGD", "PDE", "gap"):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(f"{row['t']:.3g}", f"{row['sgd']:.6f}", f"{row['pde']:.6f}", f"{row['gap']:+.6f}")
-    Console().print(table)
-
-
-def _print_speed(results: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    for result in results:
-        table = Table(title=f"one step of SGD, N = {result['n']}, d = {result['d']}, {result['dtype']}")
-        for heading in ("", "µs per step", "ours is faster by"):
-            table.add_column(heading, justify="right")
-        for name, cost in result["microseconds_per_step"].items():
-            ratio = result["times_faster_than"].get(name)
-            table.add_row(name, f"{cost:.1f}", "" if ratio is None else f"{ratio:.1f}×")
-        Console().print(table)
-        print(f"ours / floor (two matrix products alone): {result['ours_over_floor']:.2f}")
-        for peer, reason in result["skipped"].items():
-            print(f"{peer} skipped: {reason}")

@@ -30,6 +30,7 @@ from jax import Array
 from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.landscape_base import Landscape, split_columns
 from widelimit.potentials.smoothing import smoothed
+from widelimit.problem.activations import Polynomial
 from widelimit.problem.data import Group
 
 LARGEST_ORDER = 60
@@ -51,6 +52,11 @@ class FeatureLandscape(Landscape):
     @cached_property
     def orders(self) -> tuple[tuple[int, ...], ...]:
         """The multi-orders (k_1, k_2, …) kept, lowest first."""
+        activation = self.neuron.activation
+        if isinstance(activation, Polynomial):  # A_k = 0 beyond the degree
+            return tuple(
+                k for k in _all_orders(self.data.groups, activation.degree) if multi_weight(k, self.data.groups)
+            )
         return multi_orders(self.data.groups, self.tolerance)
 
     @cached_property
@@ -126,26 +132,22 @@ def multi_weight(orders: tuple[int, ...], groups: tuple[Group, ...]) -> float:
 
 def multi_orders(groups: tuple[Group, ...], tolerance: float) -> tuple[tuple[int, ...], ...]:
     """Every multi-order whose weight can exceed the tolerance, lowest total order first."""
-    kept: list[tuple[int, ...]] = []
-    for total in range(0, LARGEST_ORDER + 1, 2):
-        level = [k for k in _splits(total, len(groups)) if _largest_share(k) * multi_weight(k, groups) > tolerance]
-        if not level:
-            return tuple(kept)
-        kept += level
-    left = max(_largest_share(k) * multi_weight(k, groups) for k in level)
-    if left > WORTH_A_WARNING:
+    weights = {k: _largest_share(k) * multi_weight(k, groups) for k in _all_orders(groups, LARGEST_ORDER)}
+    left = max(weight for k, weight in weights.items() if sum(k) == LARGEST_ORDER)
+    if left > max(tolerance, WORTH_A_WARNING):
         warnings.warn(
             f"the sum over Hermite orders converges slowly in so few dimensions: cut at order {LARGEST_ORDER}, where "
             f"terms may still reach {left:.1g} of E σ²; use full coordinates for more digits",
             RuntimeWarning,
             stacklevel=2,
         )
-    return tuple(kept)
+    return tuple(k for k, weight in weights.items() if weight > tolerance)
 
 
-def _splits(total: int, groups: int) -> list[tuple[int, ...]]:
-    choices = itertools.product(range(0, total + 1, 2), repeat=groups - 1)
-    return [(*head, total - sum(head)) for head in choices if sum(head) <= total]
+def _all_orders(groups: tuple[Group, ...], largest: int) -> list[tuple[int, ...]]:
+    """Every (k_1, k_2, …) of even orders with a sum of at most ``largest``, lowest sum first."""
+    choices = itertools.product(range(0, largest + 1, 2), repeat=len(groups))
+    return sorted((k for k in choices if sum(k) <= largest), key=sum)
 
 
 def _largest_share(orders: tuple[int, ...]) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from widelimit.errors import require
@@ -84,12 +85,12 @@ class Landscape(ABC):
         return self.external(theta) + self.mean_pair(theta, points, weights) + ridge
 
     def _rows(self, theta: Any) -> Array:
-        rows = jnp.asarray(theta, float)
+        rows = jnp.asarray(np.asarray(theta, float))
         rows = rows[None] if rows.ndim == 1 else rows
         require(
             rows.ndim == 2 and rows.shape[1] == len(self.coordinates),
             f"theta must have shape (n, {len(self.coordinates)}), columns {_short(self.coordinates)}",
-            jnp.shape(theta),
+            rows.shape,
             "check whether the landscape is the full or the reduced one",
         )
         return rows

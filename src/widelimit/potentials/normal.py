@@ -6,15 +6,19 @@
     H(z, z'; c) = E (G − z)_+ (G' − z')_+
                 = (c + z z') L − z φ(z') Φ̄(v) − z' φ(z) Φ̄(v') + (1 − c²) φ_2
       v = (z − c z')/√(1−c²),  v' = (z' − c z)/√(1−c²),  φ_2 the joint density
-    L = Φ̄(z) Φ̄(z') + (1/2π) ∫_0^{asin c} q(t) dt = Φ̄(max(z, z')) − (1/2π) ∫_{asin c}^{π/2} q(t) dt
-      q(t) = exp(−(z² + z'² − 2 z z' sin t)/(2 cos² t))
+    |c| < 0.925:   L = Φ̄(z) Φ̄(z') + (1/2π) ∫_0^{asin c} exp(−(z² + z'² − 2 z z' sin t)/(2 cos² t)) dt
+    c ≥ 0.925:     L = Φ̄(max(z, z')) − (1/2π) ∫_0^{√(1−c²)} e^{−q/x²} p(x) dx
+      q = (z − z')²/2,   p(x) = exp(−z z'/(1 + √(1−x²)))/√(1−x²) = e^{−zz'/2} (1 + αx² + αγx⁴ + O(x⁶)),
+      α = (4 − zz')/8,   γ = (12 − zz')/16;  e^{−q/x²} has a layer at 0, so the first three terms are integrated exactly
 
-Scheme: ψ = φ(z) g(z) with g a Chebyshev series in (z − 3)/(z + 3); L by 28 Gauss points from the nearer end.
+Scheme: ψ = φ(z) g(z) with g a Chebyshev series in (z − 3)/(z + 3); the integrals of L by 20 Gauss points each, which
+leaves rounding errors only.  Reference: [genz04] for the subtraction.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import jax
@@ -24,6 +28,7 @@ from jax import Array
 from scipy.integrate import quad
 
 FAR = 39.0  # φ(39) underflows in double precision
+NEAR = 0.925  # correlation from which L is integrated from 1
 
 
 def density(z: Array) -> Array:
@@ -60,34 +65,69 @@ def hinge(z: Array) -> Array:
     return density(z) * g
 
 
-@lru_cache(maxsize=1)
-def _layer_rule() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [0, 1], clustered at 0."""
-    x, w = np.polynomial.legendre.leggauss(28)
-    right = (1 + x) / 2
-    return right**2, w * right
-
-
+@jax.custom_jvp
 def bivariate_tail(z: Array, z2: Array, corr: Array) -> Array:
     """L(z, z'; c) for arrays of one shape, node by node so that memory does not grow with the rule."""
     flip = jnp.where(corr < 0, -1.0, 1.0)  # L(z, z'; −c) = Φ̄(z) − L(z, −z'; c)
-    c, y = jnp.abs(corr), flip * z2
-    near = c > 0.75
-    end = jnp.arccos(jnp.clip(c, 0.0, 1.0))  # u = π/2 − t; integrate u over [0, end] or [end, π/2]
-    start, length = jnp.where(near, 0.0, end), jnp.where(near, end, math.pi / 2 - end)
-    gap, product = 0.5 * (z - y) ** 2, z * y
+    c, y = jnp.clip(jnp.abs(corr), 0.0, 1.0), flip * z2
+    positive = jnp.where(c < NEAR, _from_zero(z, y, jnp.minimum(c, NEAR)), _from_one(z, y, jnp.maximum(c, NEAR)))
+    return jnp.where(corr < 0, tail(z) - positive, positive)
+
+
+@bivariate_tail.defjvp
+def _bivariate_tail_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    """∂L/∂z = −φ(z) Φ̄(v'), ∂L/∂c = φ_2, away from |c| = 1."""
+    z, z2, corr = primals
+    root = jnp.sqrt((1 - corr) * (1 + corr))
+    v, v2 = (z - corr * z2) / root, (z2 - corr * z) / root
+    slopes = (-density(z) * tail(v2), -density(z2) * tail(v), density(z2) * density(v) / root)
+    return bivariate_tail(*primals), sum(
+        (slope * t for slope, t in zip(slopes, tangents, strict=True)), jnp.zeros_like(z)
+    )
+
+
+def _sum_nodes(term: Callable[[Array], Array], like: Array) -> Array:
+    """∫_0^1 term(x) dx by 20 Gauss points."""
+    x, w = np.polynomial.legendre.leggauss(20)
 
     def add(total: Array, rule: tuple[Array, Array]) -> tuple[Array, None]:
         node, weight = rule
-        u = start + length * node
-        sine2 = jnp.maximum(jnp.sin(u) ** 2, 1e-300)
-        return total + weight * jnp.exp(-gap / sine2 - product / (1 + jnp.cos(u))), None
+        return total + weight * term(node), None
 
-    nodes, weights = _layer_rule()
-    integral, _ = jax.lax.scan(add, jnp.zeros_like(c), (jnp.asarray(nodes), jnp.asarray(weights)))
-    integral = length / (2 * math.pi) * integral
-    positive = jnp.where(near, tail(jnp.maximum(z, y)) - integral, tail(z) * tail(y) + integral)
-    return jnp.where(corr < 0, tail(z) - positive, positive)
+    return jax.lax.scan(add, jnp.zeros_like(like), (jnp.asarray((x + 1) / 2), jnp.asarray(w / 2)))[0]
+
+
+def _from_zero(z: Array, z2: Array, c: Array) -> Array:
+    """L for 0 ≤ c < NEAR."""
+    angle, squares, product = jnp.arcsin(c), 0.5 * (z * z + z2 * z2), z * z2
+
+    def term(x: Array) -> Array:
+        sine = jnp.sin(angle * x)
+        return jnp.exp((product * sine - squares) / (1 - sine * sine))
+
+    return tail(z) * tail(z2) + angle / (2 * math.pi) * _sum_nodes(term, angle)
+
+
+def _from_one(z: Array, z2: Array, c: Array) -> Array:
+    """L for NEAR ≤ c ≤ 1."""
+    product, q, end = z * z2, 0.5 * (z - z2) ** 2, jnp.sqrt((1 - c) * (1 + c))
+    safe = jnp.maximum(end, 1e-150)
+    alpha, gamma = (4 - product) / 8, (12 - product) / 16
+    height = jnp.exp(-0.5 * jnp.maximum(product, -600.0))
+    layer = jnp.exp(-q / safe**2) * height
+    zeroth = end * layer - 2 * jnp.sqrt(math.pi * q) * tail(jnp.sqrt(2 * q) / safe) * height
+    second = end**3 * layer / 3 - 2 * q / 3 * zeroth
+    fourth = end**5 * layer / 5 - 2 * q / 5 * second
+
+    def term(node: Array) -> Array:
+        x2 = (end * node) ** 2
+        root = jnp.sqrt(1 - x2)
+        exponent = -q / jnp.maximum(x2, 1e-300)
+        smooth = jnp.exp(exponent - product / (1 + root)) / root
+        return smooth - jnp.exp(exponent - 0.5 * product) * (1 + alpha * x2 * (1 + gamma * x2))
+
+    rest = end * _sum_nodes(term, end)
+    return tail(jnp.maximum(z, z2)) - (zeroth + alpha * (second + gamma * fourth) + rest) / (2 * math.pi)
 
 
 @jax.custom_jvp

@@ -3,6 +3,7 @@
     K(m, s; m', s'; c) = E σ(h) σ(h'),   (h, h') bivariate normal, means m, m', deviations s, s', correlation c
 
     piecewise linear   through E (G − z)_+(G' − z')_+, exact for every c          widelimit.potentials.normal
+    erf                4 L(−ζ, −ζ'; κ) − 2Φ(ζ) − 2Φ(ζ') + 1, ζ = √2 m/√(1+2s²), κ = 2 c s s'/√((1+2s²)(1+2s'²))
     sin, cos           ½ [E cos(h − h') ∓ E cos(h + h')]
     polynomial         Mehler's series, which ends at the degree
     others             Mehler's series K = Σ_k c^k A_k A'_k up to order 100
@@ -14,15 +15,16 @@ Arrays: m, s of shape (n,), m', s' of shape (n',), c of shape (n, n').
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from widelimit.potentials.normal import bivariate_hinge
+from widelimit.potentials.normal import bivariate_hinge, bivariate_tail, tail
 from widelimit.potentials.smoothing import smoothed, value
-from widelimit.problem.activations import Activation, General, PiecewiseLinear, Polynomial, Sinusoid
+from widelimit.problem.activations import Activation, ErrorFunction, General, PiecewiseLinear, Polynomial, Sinusoid
 
 SERIES_ORDER = 100
 UNROLLED = 64
@@ -46,6 +48,14 @@ def _(activation: Sinusoid, m: Array, s: Array, m2: Array, s2: Array, corr: Arra
     minus = jnp.exp(-0.5 * (squares - cross)) * jnp.cos(m[:, None] - m2)
     plus = jnp.exp(-0.5 * (squares + cross)) * jnp.cos(m[:, None] + m2)
     return 0.5 * (minus - plus if activation.quarter % 2 == 0 else minus + plus)
+
+
+@kernel.register
+def _(activation: ErrorFunction, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+    width, width2 = jnp.sqrt(1 + 2 * s * s)[:, None], jnp.sqrt(1 + 2 * s2 * s2)
+    zeta, zeta2 = (jnp.broadcast_to(math.sqrt(2) * x, corr.shape) for x in (m[:, None] / width, m2 / width2))
+    both = bivariate_tail(-zeta, -zeta2, 2 * corr * s[:, None] * s2 / (width * width2))
+    return 4 * both - 2 * tail(-zeta) - 2 * tail(-zeta2) + 1
 
 
 @kernel.register
@@ -73,18 +83,13 @@ def _(activation: PiecewiseLinear, m: Array, s: Array, m2: Array, s2: Array, cor
 
 def second_moment(activation: Activation, m: Array, s: Array) -> Array:
     """E σ(m + sG)², shape of m: the kernel of a neuron with itself."""
-    if isinstance(activation, PiecewiseLinear | Sinusoid | Polynomial):
+    if not isinstance(activation, General):
 
         def own(m: Array, s: Array) -> Array:
             return kernel(activation, m[None], s[None], m[None], s[None], jnp.ones((1, 1)))[0, 0]
 
         return jax.vmap(own)(m.ravel(), s.ravel()).reshape(m.shape)
-    kinks = activation.kinks if isinstance(activation, General) else ()
-    return value(_square(activation, kinks), m, s)
-
-
-def _square(activation: Activation, kinks: tuple[float, ...]) -> General:
-    return General(_Squared(activation), kinks, f"{activation.name}²")
+    return value(General(_Squared(activation), activation.kinks, f"{activation.name}²"), m, s)
 
 
 class _Squared:

@@ -115,8 +115,10 @@ def piecewise_linear(
     points = [(float(t), float(v)) for t, v in knots]
     times = [t for t, _ in points]
     require(
-        len(points) >= 1 and all(s < t for s, t in pairwise(times)),
-        "the knots of a piecewise linear activation must be one or more points with increasing abscissae",
+        len(points) >= 1
+        and all(s < t for s, t in pairwise(times))
+        and all(is_finite(x) for point in points for x in point),
+        "the knots of a piecewise linear activation must be one or more finite points with increasing abscissae",
         list(knots),
         "sort them and drop repeated ones",
     )
@@ -227,7 +229,7 @@ def activation(choice: Activation | str | Callable[[Any], Any]) -> Activation:
         return NAMED[choice]
     if isinstance(choice, Activation):
         return choice
-    if choice in (ramp, piecewise_linear, polynomial, hermite):
+    if choice in (ramp, piecewise_linear, polynomial, hermite, custom):
         raise InputError(
             f"{choice.__name__} makes an activation, got it uncalled: write activations.{choice.__name__}(...)."
         )

@@ -120,4 +120,4 @@ class Problem:
             return jnp.asarray(law.theta)
         keys = dict(zip(("a", "b", "w"), jax.random.split(key, 3), strict=True))
         scalars = [getattr(law, name).sample(keys[name], n)[:, None] for name in self.neuron.scalars]
-        return jnp.concatenate([*scalars, law.inner(keys["w"], n, int(self.data.d))], axis=1)
+        return jnp.concatenate([*scalars, law.inner(keys["w"], n, self.D - len(scalars))], axis=1)

@@ -1,0 +1,33 @@
+"""Tables on a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+def print_gap(rows: list[dict[str, float]]) -> None:
+    """t, SGD, PDE and their gap."""
+    table = Table(title="population risk R: SGD against the mean-field limit")
+    for heading in ("t", "SGD", "PDE", "gap"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(f"{row['t']:.3g}", f"{row['sgd']:.6f}", f"{row['pde']:.6f}", f"{row['gap']:+.6f}")
+    Console().print(table)
+
+
+def print_speed(results: list[dict[str, Any]]) -> None:
+    """Cost of a step of every peer, and how much faster ours is."""
+    for result in results:
+        table = Table(title=f"one step of SGD, N = {result['n']}, d = {result['d']}, {result['dtype']}")
+        for heading in ("", "µs per step", "ours is faster by"):
+            table.add_column(heading, justify="right")
+        for name, cost in result["microseconds_per_step"].items():
+            ratio = result["times_faster_than"].get(name)
+            table.add_row(name, f"{cost:.1f}", "" if ratio is None else f"{ratio:.1f}×")
+        Console().print(table)
+        print(f"ours / floor (two matrix products alone): {result['ours_over_floor']:.2f}")
+        for peer, reason in result["skipped"].items():
+            print(f"{peer} skipped: {reason}")
