@@ -10,7 +10,7 @@ def test_bench_measures_every_peer_and_says_why_one_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setattr(speed, "STEPS", dict.fromkeys(speed.STEPS, 128))
     result = speed.measure(n=20, d=10, repeats=1)
-    assert set(result["microseconds_per_step"]) == {"ours", "floor", "scan", "numpy"}
+    assert set(result["microseconds_per_step"]) == {"ours", "floor", "scan", "stored_scan", "numpy"}
     assert "pip install" in result["skipped"]["torch"]
     ours = result["microseconds_per_step"]["ours"]
     assert result["times_faster_than"]["scan"] == result["microseconds_per_step"]["scan"] / ours
@@ -20,8 +20,8 @@ def test_the_peers_do_the_same_work():
     """One step of each hand-written peer is the step of the equation."""
     demo = speed.two_classes(d=10, delta=0.5, scale=0.4, n=20, step=1e-3)
     theta = demo.problem.sample_initial(speed.stream(0, "initial"), 20) * 5
-    moved = np.asarray(speed._scan(demo.problem, demo.finite, theta)())
-    x, y = demo.problem.data.sample(speed.stream(0, "data"), speed.STEPS["scan"], float)
+    moved = np.asarray(speed._stored_scan(demo.problem, demo.finite, theta)())
+    x, y = demo.problem.data.sample(speed.stream(0, "data"), speed.STEPS["stored_scan"], float)
     w = np.array(theta)
     for sample, label in zip(np.asarray(x), np.asarray(y), strict=True):
         h = w @ sample

@@ -70,12 +70,19 @@ def test_relu_without_bias_is_the_arc_cosine_kernel():
 
 
 def test_erf_without_bias_is_the_arcsine_kernel():
-    s, s2, c = pairs(top=1.0)
+    s, s2, c = pairs(top=8.0)
     zero = jnp.zeros_like(s)
     inside = 2 * c * s[:, None] * s2 / np.sqrt(np.outer(1 + 2 * s**2, 1 + 2 * s2**2))
     np.testing.assert_allclose(
-        kernel(ac.erf, zero, s, zero, s2, c), 2 / math.pi * np.arcsin(inside), rtol=0, atol=1e-10
+        kernel(ac.erf, zero, s, zero, s2, c), 2 / math.pi * np.arcsin(inside), rtol=0, atol=1e-13
     )
+
+
+def test_erf_with_bias_is_the_sum_of_mehlers_series():
+    s, s2, c = pairs(top=1.0)  # A_k² decays like (2s²/(1 + 2s²))^k ≤ (2/3)^k
+    m, m2 = (jnp.asarray(np.random.default_rng(i).normal(size=12)) for i in (5, 6))
+    long = mehler(smoothed(ac.erf, 100, m, s), smoothed(ac.erf, 100, m2, s2), c)
+    np.testing.assert_allclose(kernel(ac.erf, m, s, m2, s2, c), long, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -175,29 +175,25 @@ def _sub_block(
     neuron, lay, n = iteration.neuron, iteration.layout, h.shape[1]
     trained = jnp.asarray(neuron.trained, h.dtype)
 
-    def step(carry: tuple[Array, Array], batch: tuple) -> tuple[tuple[Array, Array], None]:
-        rows, scalars = carry
-        k, base, g, labels, (size, shrink) = batch
+    sizes, shrink = per_step
+
+    def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        moves, scalars = carry
         a, b, _ = split_columns(neuron, scalars)
-        pre = base + g @ rows
+        here = (jax.lax.dynamic_slice_in_dim(part, k * lay.batch, lay.batch) for part in (h, gram, y))
+        base, g, labels = here
+        pre = base + g @ moves
         if "b" in neuron.scalars:
             pre = pre + b
         out, slope = jax.jvp(neuron.activation, (pre,), (jnp.ones_like(pre),))
-        error = 2 * size / lay.batch * (labels - out @ (a / n))
+        error = 2 * sizes[k] / lay.batch * (labels - out @ (a / n))
         force = error[:, None] * (slope * a if "a" in neuron.scalars else slope)
-        rows = jax.lax.dynamic_update_slice(rows, force, (k * lay.batch, 0))
+        moves = jax.lax.dynamic_update_slice(moves, force, (k * lay.batch, 0))
         if neuron.scalars:
             push = {"a": error @ out, "b": force.sum(axis=0)}
-            fresh = shrink * scalars + jnp.stack([push[name] for name in neuron.scalars], axis=1)
+            fresh = shrink[k] * scalars + jnp.stack([push[name] for name in neuron.scalars], axis=1)
             scalars = jnp.where(trained > 0, fresh, scalars)
-        return (rows, scalars), None
+        return moves, scalars
 
-    shaped = (
-        jnp.arange(lay.units),
-        h.reshape(lay.units, lay.batch, n),
-        gram.reshape(lay.units, lay.batch, -1),
-        y.reshape(lay.units, lay.batch),
-        per_step,
-    )
-    (rows, scalars), _ = jax.lax.scan(step, (jnp.zeros_like(h), scalars), shaped)
-    return scalars, rows
+    moves, scalars = jax.lax.fori_loop(0, lay.units, step, (jnp.zeros_like(h), scalars))
+    return scalars, moves

@@ -1,10 +1,11 @@
 """Our SGD beside what a user would write instead, in one run.
 
-    ours    exact blocks                                             widelimit.dynamics.sgd
-    scan    one jitted lax.scan, gradient by jax.grad                 what a JAX user writes
-    torch   a loop with autograd                                      what a PyTorch user writes
-    numpy   a loop with the gradient by hand
-    floor   the two matrix products of a block alone, X Wᵀ and Cᵀ X
+    ours          exact blocks                                         widelimit.dynamics.sgd
+    scan          one jitted lax.scan that draws a sample in each step, gradient by jax.grad
+    stored_scan   the same with all samples drawn beforehand and stored
+    torch         a loop with autograd and torch.optim.SGD
+    numpy         a loop with the gradient by hand
+    floor         the two matrix products of a block alone, X Wᵀ and Cᵀ X
 
 Every peer draws fresh samples, batch 1. The time of each is the best of several interleaved repeats.
 """
@@ -28,7 +29,7 @@ from widelimit.experiments.demo import two_classes
 from widelimit.problem.activations import ramp
 from widelimit.problem.statement import Problem
 
-STEPS = {"ours": 2560, "floor": 2560, "scan": 1024, "numpy": 128, "torch": 128}
+STEPS = {"ours": 2560, "floor": 2560, "scan": 1024, "stored_scan": 1024, "numpy": 128, "torch": 128}
 RAMP = ramp()
 Peer = Callable[[], Any]
 
@@ -44,6 +45,7 @@ def measure(n: int = 800, d: int = 320, dtype: str = "float64", repeats: int = 1
         "ours": _ours(problem, method, theta),
         "floor": _floor(problem, theta),
         "scan": _scan(problem, method, theta),
+        "stored_scan": _stored_scan(problem, method, theta),
         "numpy": _numpy(problem, method, theta),
     }
     skipped = {}
@@ -89,18 +91,34 @@ def _floor(problem: Problem, theta: Array) -> Peer:
     return lambda: products(theta)
 
 
+def _loss(problem: Problem, n: int) -> Callable[[Array, Array, Array], Array]:
+    """n (y − f)², whose gradient times the step is the move of every neuron."""
+    return lambda w, x, y: n * (y - jnp.mean(problem.neuron.activation(w @ x))) ** 2
+
+
 def _scan(problem: Problem, method: SGD, theta: Array) -> Peer:
-    sigma, n = problem.neuron.activation, method.n
+    slope, step = jax.grad(_loss(problem, method.n)), theta.dtype.type(method.step)
 
     @jax.jit
     def loop(w: Array, key: Array) -> Array:
-        def loss(w: Array, x: Array, y: Array) -> Array:
-            return n * (y - jnp.mean(sigma(w @ x))) ** 2
+        def advance(w: Array, key: Array) -> tuple[Array, None]:
+            x, y = problem.data.sample(key, 1, w.dtype)
+            return w - step * slope(w, x[0], y[0]), None
 
-        def step(w: Array, sample: tuple[Array, Array]) -> tuple[Array, None]:
-            return w - w.dtype.type(method.step) * jax.grad(loss)(w, *sample), None
+        return jax.lax.scan(advance, w, jax.random.split(key, STEPS["scan"]))[0]
 
-        return jax.lax.scan(step, w, problem.data.sample(key, STEPS["scan"], w.dtype))[0]
+    return lambda: loop(theta, stream(0, "data"))
+
+
+def _stored_scan(problem: Problem, method: SGD, theta: Array) -> Peer:
+    slope, step = jax.grad(_loss(problem, method.n)), theta.dtype.type(method.step)
+
+    @jax.jit
+    def loop(w: Array, key: Array) -> Array:
+        def advance(w: Array, sample: tuple[Array, Array]) -> tuple[Array, None]:
+            return w - step * slope(w, *sample), None
+
+        return jax.lax.scan(advance, w, problem.data.sample(key, STEPS["stored_scan"], w.dtype))[0]
 
     return lambda: loop(theta, stream(0, "data"))
 
@@ -136,17 +154,15 @@ def _torch(problem: Problem, method: SGD, theta: Array) -> Peer:
 
     def run() -> Any:
         w = first.clone().requires_grad_(True)
+        optimiser = torch.optim.SGD([w], lr=method.step)
         for _ in range(STEPS["torch"]):
             y = 1.0 if torch.rand(()) < 0.5 else -1.0
             x = (1 + problem.data.delta * y) * torch.randn(w.shape[1], dtype=kind)
-            h = w @ x
-            out = RAMP.intercept + rise * (torch.clamp(h, low, high) - low)
+            out = RAMP.intercept + rise * (torch.clamp(w @ x, low, high) - low)
             loss = method.n * (y - out.mean()) ** 2
+            optimiser.zero_grad()
             loss.backward()
-            with torch.no_grad():
-                gradient: Any = w.grad
-                w.sub_(gradient, alpha=method.step)
-                w.grad = None
+            optimiser.step()
         return None
 
     return run

@@ -35,7 +35,7 @@ class PiecewiseLinear:
         """σ(x)."""
         import jax.numpy as jnp
 
-        hinges = (delta * jnp.maximum(x - t, 0) for t, delta in zip(self.knots, self.jumps, strict=True))
+        hinges = (jnp.where(x > t, delta * (x - t), 0) for t, delta in zip(self.knots, self.jumps, strict=True))
         return sum(hinges, self.intercept + self.slope * x)
 
 
