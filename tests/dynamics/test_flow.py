@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics.mean_field import initial_points
+from widelimit.dynamics.start import initial_points
 from widelimit.dynamics.streams import stream
 
 CURVED = wl.activations.polynomial([0.2, 1.0, 0.3])  # compiles in a third of the time of the ramp

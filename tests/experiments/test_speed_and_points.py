@@ -16,8 +16,7 @@ def test_bench_measures_every_peer_and_says_why_one_is_missing(monkeypatch):
     assert result["times_faster_than"]["scan"] == result["microseconds_per_step"]["scan"] / ours
 
 
-def test_the_peers_do_the_same_work():
-    """One step of each hand-written peer is the step of the equation."""
+def test_the_stored_scan_is_the_equation():
     demo = speed.two_classes(d=10, delta=0.5, scale=0.4, n=20, step=1e-3)
     theta = demo.problem.sample_initial(speed.stream(0, "initial"), 20) * 5
     moved = np.asarray(speed._stored_scan(demo.problem, demo.finite, theta)())
@@ -44,5 +43,6 @@ def test_blocks_beat_the_plain_loops_by_the_stated_factors():
     for dtype, scan, torch in (("float64", 4.0, 12.0), ("float32", 2.5, 25.0)):
         result = speed.measure(dtype=dtype)
         assert result["times_faster_than"]["scan"] >= scan
-        assert result["times_faster_than"].get("torch", np.inf) >= torch
+        if "torch" in result["times_faster_than"]:
+            assert result["times_faster_than"]["torch"] >= torch
         assert result["ours_over_floor"] <= 2.5

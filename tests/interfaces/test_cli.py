@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import widelimit as wl
 from widelimit.interfaces.cli import run
 
 ROOT = Path(__file__).parents[2]
@@ -22,11 +23,24 @@ def test_demo_prints_a_table_and_saves_a_picture_and_two_records(tmp_path, capsy
     assert (tmp_path / "demo.png").stat().st_size > 10_000
 
 
-def test_demo_json_is_one_document_whose_gap_is_the_difference(tmp_path, capsys):
+def test_demo_json_is_one_document_and_compares_equal_times(tmp_path, capsys):
     assert run(["demo", *QUICK, "--out", str(tmp_path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["outcome"] == "done"
-    assert all(row["gap"] == row["sgd"] - row["pde"] for row in document["rows"])
+    finite, limit = (wl.load(tmp_path / f"{name}.nc") for name in ("sgd", "mean_field"))
+    np.testing.assert_array_equal(finite.times, limit.times)
+    last = document["rows"][-1]
+    assert (last["t"], last["sgd"], last["pde"]) == (finite.times[-1], finite.risk[-1], limit.risk[-1])
+    assert last["gap"] == pytest.approx(finite.risk[-1] - limit.risk[-1])
+    assert document["outcome"] == "done" and last["t"] == pytest.approx(0.05)
+
+
+def test_an_interrupted_demo_exits_130_and_keeps_the_finished_run(tmp_path, capsys, monkeypatch):
+    def stop(setting, finite):
+        raise wl.Interrupted(finite)
+
+    monkeypatch.setattr("widelimit.experiments.demo.run_limit", stop)
+    assert run(["demo", *QUICK, "--out", str(tmp_path)]) == 130
+    assert (tmp_path / "sgd.nc").is_file()
 
 
 def test_a_diverging_demo_exits_1_with_advice_and_keeps_what_was_computed(tmp_path, capsys):
@@ -42,6 +56,7 @@ BAD = {
     "delta zero": (["--delta", "0"], "0"),
     "d below 1": (["--d", "0"], "0"),
     "d not a number": (["--d", "many"], "many"),
+    "d nan": (["--d", "nan"], "nan"),
     "d infinite": (["--d", "inf"], "inf"),
     "negative step": (["--step", "-1"], "-1"),
     "unknown activation": (["--activation", "rleu"], "relu"),

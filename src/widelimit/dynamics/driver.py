@@ -30,6 +30,7 @@ from widelimit.errors import (
 )
 from widelimit.measures import Cloud
 from widelimit.potentials.landscapes import reduce
+from widelimit.problem.schedules import check_schedule
 from widelimit.problem.statement import Problem
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ def solve(
     problem    what is learned
     method     `SGD`, `ParticleFlow` or `MeanField`
     seed       of every random stream
-    save       how many equally spaced times to save at, or the times themselves
+    save       how many equally spaced times to save at, or the times themselves (t_end is always saved)
     keep       neurons saved over time in "reduced" or "full" coordinates (the last ones are always kept in full)
-    observers  functions of ρ (a Cloud in the coordinates the dynamics runs in) recorded under their names
+    observers  functions of ρ (a Cloud in the coordinates of ``keep``) recorded under their names
     progress   a bar on stderr; by default if it is a terminal
     throw      raise `Diverged` on divergence, with the solution so far in it; otherwise return that
 
@@ -83,11 +84,13 @@ def solve(
     require_positive("t_end", t_end, "10.0")
     require_known("way to keep neurons", keep, ("full", "reduced"))
     wished = save_times(save, t_end)
-    seed, observers = check_seed(seed), dict(observers or {})
-    clash = sorted({"risk", "theta", "weights", "final", "time"} & set(observers))
-    require(not clash, "observers must not take the names of the record", clash, "rename them")
+    seed, observers = check_seed(seed), _checked_observers(observers)
+    check_schedule(problem.schedule, t_end)
     began = time.perf_counter()
     run = prepare(method, problem, seed)
+    require(run.round_time(t_end) > 0, f"t_end must be at least one step of {method}", t_end, "lower the step")
+    is_full = run.landscape.coordinates != problem.reduced_coordinates
+    require(is_full or keep == "reduced", "keep must be 'reduced' for a run in reduced coordinates", keep, "drop it")
     record, outcome = Record(observed={name: [] for name in observers}), "done"
     theta = run.theta
     with _progress(progress, type(method).__name__, t_end) as tick:
@@ -124,25 +127,47 @@ def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
         raise InputError(f"save must be a whole number or a list of times, got {save!r}: try save=41.") from None
     good = bool(times) and all(is_finite(t) and 0 <= t <= t_end * (1 + 1e-12) for t in times)
     require(good and times == sorted(times), f"save times must increase within [0, {t_end:g}]", times, "sort them")
-    return times
+    return times if times[-1] >= t_end else [*times, float(t_end)]
+
+
+def _checked_observers(observers: Mapping[str, Observer] | None) -> dict[str, Observer]:
+    chosen = dict(observers) if isinstance(observers, Mapping) else {}
+    good = observers is None or (isinstance(observers, Mapping) and all(map(callable, chosen.values())))
+    require(good, "observers must be a dictionary of functions of a Cloud", observers, "try {'m': moment('r')}")
+    taken = {"risk", "theta", "weights", "final", "time", "neuron", "coordinate", "final_coordinate"} & set(chosen)
+    require(not taken, "observers must not take the names of the record", sorted(taken), "rename them")
+    return chosen
 
 
 def _save(
     record: Record, problem: Problem, run: Run, keep: str, theta: Any, t: float, risk: float,
     observers: Mapping[str, Observer],
 ) -> None:  # fmt: skip
-    cloud = Cloud(np.asarray(theta), np.asarray(run.weights), run.landscape.coordinates)
+    kept = np.asarray(_kept(problem, run, keep, theta), float)
+    cloud = Cloud(kept, np.asarray(run.weights), _names(problem, run, keep))
     observed = {name: np.asarray(observer(cloud)) for name, observer in observers.items()}
+    odd = sorted(name for name, value in observed.items() if value.dtype.kind not in "biuf")
+    require(not odd, "observers must return numbers or arrays of numbers", odd, "return one array each")
     for name, value in observed.items():
         record.observed[name].append(value)
     record.times.append(t)
     record.risk.append(risk)
-    record.theta.append(np.asarray(_kept(problem, run, keep, theta), float))
+    record.theta.append(kept)
 
 
 def _kept(problem: Problem, run: Run, keep: str, theta: Any) -> Any:
+    """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
+    if keep == "full":
+        return theta
     is_full = run.landscape.coordinates != problem.reduced_coordinates
-    return reduce(problem, theta) if is_full and keep == "reduced" else theta
+    reduced = np.array(reduce(problem, theta) if is_full else theta)
+    scalars = len(problem.neuron.scalars)
+    reduced[:, scalars:] = np.maximum(reduced[:, scalars:], 0.0)
+    return reduced
+
+
+def _names(problem: Problem, run: Run, keep: str) -> tuple[str, ...]:
+    return run.landscape.coordinates if keep == "full" else problem.reduced_coordinates
 
 
 def _dataset(
@@ -151,7 +176,7 @@ def _dataset(
 ) -> xr.Dataset:  # fmt: skip
     import xarray as xr
 
-    names = run.landscape.coordinates if keep == "full" else problem.reduced_coordinates
+    names = _names(problem, run, keep)
     empty = np.empty((0, len(run.weights), len(names)))
     variables: dict[str, Any] = {
         "risk": ("time", np.array(record.risk), {"long_name": "population risk", "symbol": "R"}),

@@ -12,7 +12,6 @@ Scheme: adaptive Tsit5 (diffrax).  Reference: [mmn18].
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
 
@@ -22,12 +21,11 @@ import jax.numpy as jnp
 from jax import Array
 
 from widelimit.dynamics.methods import MeanField, ParticleFlow
-from widelimit.dynamics.run import Run, Tick, prepare
+from widelimit.dynamics.run import Run, Tick, prepare, require_no_noise
+from widelimit.dynamics.start import initial_reduced
 from widelimit.dynamics.streams import stream
-from widelimit.errors import require
 from widelimit.potentials.landscape_base import Landscape
-from widelimit.potentials.landscapes import landscape, reduce
-from widelimit.problem.initial import Explicit
+from widelimit.potentials.landscapes import landscape
 from widelimit.problem.statement import Problem
 
 MAX_STEPS = 200_000
@@ -42,27 +40,9 @@ def _(method: ParticleFlow, problem: Problem, seed: int) -> Run:
     return flow_run(problem, landscape(problem, reduced), theta, jnp.full(len(theta), 1 / len(theta)), method)
 
 
-def initial_reduced(problem: Problem, seed: int, n: int) -> Array:
-    """The n initial neurons of this seed in reduced coordinates; those of the full ones if d is finite."""
-    law = problem.initial
-    if isinstance(law, Explicit) and law.theta.shape[1] == len(problem.reduced_coordinates):
-        require(len(law.theta) == n, f"the explicit start must have n = {n} rows", len(law.theta), "change n")
-        return jnp.asarray(law.theta)
-    if math.isfinite(problem.data.d):
-        return reduce(problem, problem.sample_initial(stream(seed, "initial"), n))
-    from widelimit.dynamics.mean_field import random_points
-
-    return random_points(problem, stream(seed, "initial"), n)
-
-
 def flow_run(problem: Problem, land: Landscape, theta: Array, weights: Array, method: ParticleFlow | MeanField) -> Run:
     """The flow of weighted particles, ready for the driver."""
-    require(
-        math.isinf(problem.beta),
-        f"{type(method).__name__} moves without noise and needs beta = inf",
-        problem.beta,
-        "drop beta from the problem",
-    )
+    require_no_noise(problem, method)
     fixed = [n for n, moves in zip(problem.neuron.scalars, problem.neuron.trained, strict=True) if not moves]
     mobility = jnp.asarray([0.0 if name in fixed else 1.0 for name in land.coordinates])
 
@@ -72,7 +52,14 @@ def flow_run(problem: Problem, land: Landscape, theta: Array, weights: Array, me
         tick(stop)
         return result
 
-    return Run(theta, weights, land, advance, lambda t: t, "raise rtol and atol, or shorten t_end")
+    return Run(
+        theta,
+        weights,
+        land,
+        advance,
+        lambda t: t,
+        "the solver gave up after 200000 steps or left the numbers: raise rtol and atol, or shorten t_end",
+    )
 
 
 @partial(jax.jit, static_argnums=0)

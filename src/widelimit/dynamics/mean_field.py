@@ -5,32 +5,16 @@
 in reduced coordinates. ρ_t = Σ_j p_j δ(θ_j(t)), where the points start on ρ_0 and move with the flow:
 dθ_j/dt = −2 ξ ∇Ψ(θ_j; ρ_t). The only error besides that of the ODE solver is how well Σ_j p_j δ(θ_j(0)) integrates.
 
-Scheme: placement of the points.
-    no random coordinate   the atoms of ρ_0
-    one, "quantile"        the mid-quantiles u = (j − ½)/m, equal weights
-    one, "gauss"           Gauss–Legendre nodes in the normal score x ∈ [−6, 6], weights φ(x)
-    two or more            scrambled Sobol points in the scores, equal weights
-Atoms of ρ_0 multiply the points. Gauss nodes are spectral while the flow map is smooth; where it splits the mass at a
-separatrix the error is the mass between two neighbours there, which is smaller for quantiles.
+Scheme: placement of the points in widelimit.dynamics.start, adaptive Tsit5 in widelimit.dynamics.flow.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
-
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jax import Array
-from scipy.special import ndtri
-from scipy.stats import qmc
-
 from widelimit.dynamics.flow import flow_run
 from widelimit.dynamics.methods import MeanField
 from widelimit.dynamics.run import Run, prepare
-from widelimit.potentials.landscapes import landscape, reduce
-from widelimit.problem.initial import Explicit, Factor
+from widelimit.dynamics.start import initial_points
+from widelimit.potentials.landscapes import landscape
 from widelimit.problem.statement import Problem
 
 
@@ -38,92 +22,3 @@ from widelimit.problem.statement import Problem
 def _(method: MeanField, problem: Problem, seed: int) -> Run:
     theta, weights = initial_points(problem, method.points, method.placement)
     return flow_run(problem, landscape(problem, reduced=True), theta, weights, method)
-
-
-def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array, Array]:
-    """Weighted points that integrate ρ_0 in reduced coordinates: theta (m, D) and weights (m,)."""
-    law = problem.initial
-    if isinstance(law, Explicit):
-        width = len(problem.reduced_coordinates)
-        theta = jnp.asarray(law.theta) if law.theta.shape[1] == width else reduce(problem, law.theta)
-        return theta, jnp.full(len(theta), 1 / len(theta))
-    factors = initial_factors(problem)
-    atoms, masses = _atoms(factors)
-    random = sum(f.curve is not None for f in factors)
-    scores, weights = _scores(random, points, len(atoms), placement)
-    blocks = [(_columns(factors, atom, scores), mass * weights) for atom, mass in zip(atoms, masses, strict=True)]
-    return jnp.concatenate([b[0] for b in blocks]), jnp.concatenate([b[1] for b in blocks])
-
-
-def random_points(problem: Problem, key: Array, n: int) -> Array:
-    """n independent neurons drawn from ρ_0 in reduced coordinates, (n, D); works at d = ∞."""
-    factors = initial_factors(problem)
-    atoms, masses = _atoms(factors)
-    choice, scores = jax.random.split(key)
-    random = sum(f.curve is not None for f in factors)
-    x = np.asarray(jax.random.normal(scores, (n, random)))
-    which = np.asarray(jax.random.choice(choice, len(atoms), (n,), p=jnp.asarray(masses)))
-    rows = [_columns(factors, atom, x) for atom in atoms]
-    return jnp.asarray(np.stack(rows)[which, np.arange(n)])
-
-
-def initial_factors(problem: Problem) -> list[Factor]:
-    """The independent factors of ρ_0, in the order of the reduced coordinates."""
-    law = problem.initial
-    if isinstance(law, Explicit):
-        raise TypeError("an explicit start is not a product of factors")
-    scalars = [getattr(law, name).factor() for name in problem.neuron.scalars]
-    return [*scalars, *law.radii(problem.data.groups)]
-
-
-def _atoms(factors: list[Factor]) -> tuple[list[list[Any]], list[float]]:
-    """Every combination of the atoms (None for a factor that has a curve), with its mass."""
-    rows: list[list[Any]] = [[]]
-    masses = [1.0]
-    for f in factors:
-        choices = f.atoms if f.atoms is not None else ((None, 1.0),)
-        rows, masses = (
-            [[*row, value] for row in rows for value, _ in choices],
-            [mass * p for mass in masses for _, p in choices],
-        )
-    return rows, masses
-
-
-def _columns(factors: list[Factor], atom: list[Any], scores: np.ndarray) -> np.ndarray:
-    """Columns of θ for one combination of atoms and all scores, (m, D)."""
-    used, columns = 0, []
-    for f, value in zip(factors, atom, strict=True):
-        if f.curve is None:
-            columns.append(np.broadcast_to(np.asarray(value), (len(scores), f.columns)))
-        else:
-            columns.append(f.curve(scores[:, used]))
-            used += 1
-    return np.concatenate(columns, axis=1)
-
-
-def _scores(random: int, points: int, atoms: int, placement: str) -> tuple[np.ndarray, np.ndarray]:
-    """Normal scores (m, random) and their weights (m,), sharing ``points`` among the atoms."""
-    if random == 0:
-        return np.zeros((1, 0)), np.ones(1)
-    share = max(1, -(-points // atoms))
-    if random == 1:
-        return PLACEMENTS[placement](share)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        cube = qmc.Sobol(random, rng=np.random.default_rng(0)).random_base2(max(0, (share - 1).bit_length()))
-    return ndtri(np.clip(cube, 1e-15, 1 - 1e-15)), np.full(len(cube), 1 / len(cube))
-
-
-def _quantile_nodes(points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mid-quantiles of the standard normal law, (m, 1), and equal weights."""
-    return ndtri((np.arange(points) + 0.5) / points)[:, None], np.full(points, 1 / points)
-
-
-def _gauss_nodes(points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss–Legendre nodes of the standard normal law on [−6, 6], (m, 1), and weights that sum to 1."""
-    x, w = np.polynomial.legendre.leggauss(points)
-    weights = w * np.exp(-0.5 * (6 * x) ** 2)
-    return (6 * x)[:, None], weights / weights.sum()
-
-
-PLACEMENTS = {"quantile": _quantile_nodes, "gauss": _gauss_nodes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
@@ -10,6 +11,7 @@ from typing import Any
 from jax import Array
 
 from widelimit.dynamics.methods import Method
+from widelimit.errors import require
 from widelimit.potentials.landscape_base import Landscape
 from widelimit.problem.statement import Problem
 
@@ -35,6 +37,16 @@ class Run:
     advance: Callable[[Array, float, float, Tick], Array]
     round_time: Callable[[float], float]
     advice: str
+
+
+def require_no_noise(problem: Problem, method: Method) -> None:
+    """Refuse a finite temperature."""
+    require(
+        math.isinf(problem.beta),
+        f"{type(method).__name__} moves without noise and needs beta = inf",
+        problem.beta,
+        "drop beta from the problem",
+    )
 
 
 @singledispatch

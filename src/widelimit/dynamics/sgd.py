@@ -18,7 +18,6 @@ a time, between sub-blocks by a matrix product. A block cut by a save time runs 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,9 +26,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from widelimit.dynamics.methods import SGD
-from widelimit.dynamics.run import Run, Tick, prepare
+from widelimit.dynamics.run import Run, Tick, prepare, require_no_noise
 from widelimit.dynamics.streams import stream
-from widelimit.errors import require
 from widelimit.potentials.landscape_base import split_columns
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.data import GaussianClasses
@@ -81,12 +79,7 @@ def layout_for(batch: int) -> Layout:
 
 @prepare.register
 def _(method: SGD, problem: Problem, seed: int) -> Run:
-    require(
-        math.isinf(problem.beta),
-        "SGD runs without noise and needs beta = inf",
-        problem.beta,
-        "drop beta from the problem",
-    )
+    require_no_noise(problem, method)
     theta = problem.sample_initial(stream(seed, "initial"), method.n).astype(method.dtype)
     iteration = Iteration(
         problem.data, problem.neuron, problem.ridge, problem.schedule, method.step, layout_for(method.batch)
@@ -107,7 +100,7 @@ def _(method: SGD, problem: Problem, seed: int) -> Run:
 
     weights = jnp.full(method.n, 1 / method.n)
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
-    return Run(theta, weights, landscape(problem), advance, lambda t: round(t / method.step) * method.step, advice)
+    return Run(theta, weights, landscape(problem), advance, lambda t: int(t / method.step + 1e-6) * method.step, advice)
 
 
 def chunk_steps(layout: Layout, theta: Array) -> int:
@@ -164,7 +157,7 @@ def _decays(shrink: Array) -> tuple[Array, Array, Array]:
     size, sign = jnp.log(jnp.maximum(jnp.abs(shrink), 1e-37)), jnp.where(shrink < 0, -1.0, 1.0).astype(shrink.dtype)
     after, turn = jnp.cumsum(size), jnp.cumprod(sign)
     before, earlier = after - size, turn * sign
-    ratio = earlier[:, None] * turn * jnp.exp(jnp.minimum(before[:, None] - after, 0))
+    ratio = earlier[:, None] * turn * jnp.exp(before[:, None] - after)
     return jnp.tril(ratio, -1), earlier * jnp.exp(before), turn[-1] * turn * jnp.exp(after[-1] - after)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from widelimit.dynamics.methods import SGD, MeanField
-from widelimit.errors import require_positive
+from widelimit.errors import require, require_positive
 from widelimit.problem import activations, data, initial, neurons
 from widelimit.problem.statement import Problem
 
@@ -45,17 +45,24 @@ def two_classes(
     return Demo(problem, SGD(n, step), MeanField(points), t_end, seed)
 
 
-def run(demo: Demo) -> tuple[Solution, Solution]:
-    """The finite network and the limit."""
+def run_finite(demo: Demo) -> Solution:
+    """The finite network."""
     from widelimit.dynamics.driver import solve
 
-    finite = solve(demo.problem, demo.finite, demo.t_end, seed=demo.seed, save=SAVES)
-    return finite, solve(demo.problem, demo.limit, demo.t_end, seed=demo.seed, save=SAVES)
+    return solve(demo.problem, demo.finite, demo.t_end, seed=demo.seed, save=SAVES)
+
+
+def run_limit(demo: Demo, finite: Solution) -> Solution:
+    """The limit, at the times of the finite network."""
+    from widelimit.dynamics.driver import solve
+
+    return solve(demo.problem, demo.limit, float(finite.times[-1]), seed=demo.seed, save=list(finite.times))
 
 
 def table(finite: Solution, limit: Solution, rows: int = 11) -> list[dict[str, float]]:
     """t, risk of SGD, risk of the limit, and the gap at up to ``rows`` saved times."""
-    count = min(len(finite.times), len(limit.times))
+    require(list(finite.times) == list(limit.times), "both must be saved at the same times", len(limit.times), "rerun")
+    count = len(finite.times)
     chosen = sorted({round(i * (count - 1) / (rows - 1)) for i in range(rows)})
     return [
         {

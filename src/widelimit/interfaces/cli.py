@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,12 +109,15 @@ def demo(
 
     kept: dict[str, Solution] = {}
     try:
-        finite, limit = experiment.run(setting)
-        kept = {"sgd": finite, "mean_field": limit}
+        kept["sgd"] = experiment.run_finite(setting)
+        kept["mean_field"] = experiment.run_limit(setting, kept["sgd"])
     except (Diverged, Interrupted) as stop:
-        kept = {stop.solution.method.lower(): stop.solution}
-        _save(kept, out)
+        kept["mean_field" if kept else "sgd"] = stop.solution
+        files = _save(kept, out)
+        if as_json:
+            print(json.dumps({"outcome": stop.solution.outcome, "advice": stop.solution.advice, "files": files}))
         raise
+    finite, limit = kept["sgd"], kept["mean_field"]
     files = _save(kept, out)
     rows = experiment.table(finite, limit)
     if as_json:
@@ -129,18 +133,12 @@ def bench(
     n: Annotated[int, typer.Option(help="Number of neurons N.")] = 800,
     d: Annotated[int, typer.Option(help="Dimension of the data.")] = 320,
     repeats: Annotated[int, typer.Option(help="Repeats, of which the best counts.")] = 15,
-    points: Annotated[
-        bool, typer.Option("--points", help="Instead: the error of MeanField against its number of points.")
-    ] = False,
-    out: Annotated[Path, typer.Option(help="Folder for the picture of --points.")] = Path("widelimit-bench"),
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
 ) -> int:
     """Our speed beside the plain loops a user would write, in one run."""
     from widelimit.experiments.demo import two_classes
 
     two_classes(d=d, n=n)
-    if points:
-        return _bench_points(out, as_json)
     from widelimit.experiments import speed
 
     results = [speed.measure(n, d, dtype, repeats) for dtype in ("float64", "float32")]
@@ -151,15 +149,20 @@ def bench(
     return 0
 
 
-def _bench_points(out: Path, as_json: bool) -> int:
+@app.command()
+def points(
+    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("widelimit-points"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
+) -> int:
+    """The error of the mean-field limit against its number of points, for both placements (some minutes)."""
     from dataclasses import asdict
 
     _require_writable(out)
-    from widelimit.experiments import points
+    from widelimit.experiments import points as experiment
 
-    rows = points.measure()
+    rows = experiment.measure()
     target = out / "mean_field_points.png"
-    points.draw(rows).savefig(target, dpi=150)
+    experiment.draw(rows).savefig(target, dpi=150)
     if as_json:
         print(json.dumps({"rows": [asdict(row) for row in rows], "files": [str(target)]}))
         return 0
@@ -176,6 +179,8 @@ def _dimension(text: str) -> float:
         value = float(text)
     except ValueError:
         raise InputError(f"d must be a whole number of at least 1, got {text!r}: try --d 40.") from None
+    if math.isnan(value):
+        raise InputError("d must be a whole number of at least 1, got nan: try --d 40.")
     if math.isinf(value):
         raise InputError("the demo runs SGD, which needs a finite dimension, got inf: try --d 1000.")
     return int(value) if value == int(value) else value
@@ -188,15 +193,21 @@ def _neurons(path: Path | None) -> Any:
 
     try:
         return np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--initial must be a .npy file with numbers, got {str(path)!r}: {error}.") from None
+    except (OSError, ValueError, EOFError):
+        raise InputError(
+            f"--initial must be a .npy file with numbers, got {str(path)!r}: write one with numpy.save."
+        ) from None
 
 
 def _require_writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
-        raise InputError(f"--out must be a folder that can be made, got {str(folder)!r}: {error.strerror}.") from None
+        raise InputError(
+            f"--out must be a folder that can be written to, got {str(folder)!r}: {error.strerror}."
+        ) from None
 
 
 def _save(solutions: dict[str, Solution], out: Path) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widelimit.dynamics.solution import Solution
-from widelimit.errors import require
+from widelimit.errors import require, require_known
 from widelimit.observables.density import binned_density, smooth_density
 
 if TYPE_CHECKING:
@@ -42,10 +42,13 @@ def figure(*solutions: Solution, coordinate: str | None = None, times: int = 4) 
         [type(s).__name__ for s in solutions],
         "pass what wl.solve returned",
     )
+    chosen = coordinate or _shared_coordinate(solutions)
+    for s in solutions:
+        require_known("coordinate", chosen, (str(c) for c in s.dataset["coordinate"].values))
     canvas = Figure(figsize=(10.0, 4.2), layout="constrained")
     left, right = canvas.subplots(1, 2)
     _draw_risk(left, solutions)
-    _draw_density(right, solutions, coordinate or _shared_coordinate(solutions), times)
+    _draw_density(right, solutions, chosen, times)
     return canvas
 
 
@@ -110,7 +113,7 @@ def _draw_at(axes: Axes, s: Solution, coordinate: str, t: float, colour: Any, ed
     cloud = s.at(t)
     label = f"$t$ = {t:.3g}"
     known = label in axes.get_legend_handles_labels()[1]
-    if _is_limit(s):
+    if _is_limit(s) and cloud.n >= 10:
         values = smooth_density(cloud, coordinate, edges)
         axes.plot((edges[1:] + edges[:-1]) / 2, np.maximum(values, 1e-9), color=colour, lw=1.5,
                   label=None if known else label, zorder=3)  # fmt: skip

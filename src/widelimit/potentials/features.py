@@ -10,8 +10,9 @@
     M_k   moments of the angle of two random directions, widelimit.potentials.hermite
 
 Orders are kept while k!/Π k_g! · Π M_{k_g}(d_g) · Π (k_g/k)^{k_g}, the largest value of their weight relative to E σ²,
-exceeds the tolerance, up to order 60 (below d = 10 that may leave 1e−6 of E σ², and a warning says so). At d = ∞ only
-k = 0 remains.
+exceeds the tolerance, up to order 60. In few dimensions (or few informative ones) the sum converges slowly; what may be
+left, from 1e−6 of E σ² at d = 10 to a tenth at d = 2, is said in a warning. At d = ∞ only k = 0 remains.
+A radius below 0 counts as 0, so that mass which reaches a conical minimum at the origin stays there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.potentials.hermite import angle_moment
-from widelimit.potentials.landscape_base import Landscape, split_columns
+from widelimit.potentials.landscape_base import Landscape, length, split_columns
 from widelimit.potentials.smoothing import smoothed
 from widelimit.problem.activations import Polynomial
 from widelimit.problem.data import Group
@@ -72,8 +73,8 @@ class FeatureLandscape(Landscape):
         """Φ(θ), (n, Q)."""
         a, b, radii = split_columns(self.neuron, theta)
         tau = jnp.asarray([g.tau for g in self.data.groups])  # (groups, classes)
-        parts = jnp.abs(radii)[:, :, None] * tau  # τ r, (n, groups, classes)
-        s = parts[:, 0] if len(tau) == 1 else _norm(parts)
+        parts = jnp.maximum(radii, 0.0)[:, :, None] * tau  # τ r, (n, groups, classes)
+        s = parts[:, 0] if len(tau) == 1 else length(parts)
         m = jnp.broadcast_to(b[:, None], s.shape)
         smooth = smoothed(self.neuron.activation, sum(self.orders[-1]), m, s)
         columns = smooth[:, :, jnp.asarray([sum(k) for k in self.orders])] * self._constants[2]
@@ -99,19 +100,13 @@ class FeatureLandscape(Landscape):
         """Σ_q p_q (F_q − y_q) Φ_q(θ) + (λ/2)|θ|²."""
         p, y, _ = self._constants
         residual = p * (weights @ self.features(points) - y)
-        return self.features(theta) @ residual + 0.5 * self.ridge * jnp.sum(theta**2, axis=1)
+        return self.features(theta) @ residual + self.penalty(theta)
 
     @partial(jax.jit, static_argnums=0)
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ) = Σ_q p_q (y_q − F_q)²."""
         p, y, _ = self._constants
         return jnp.sum(p * (y - weights @ self.features(points)) ** 2)
-
-
-def _norm(parts: Array) -> Array:
-    """√(Σ_g parts²) with derivative 0 at the origin."""
-    square = jnp.sum(parts**2, axis=1)
-    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 
 def _monomials(squares: Array, orders: tuple[tuple[int, ...], ...]) -> Array:

@@ -81,8 +81,11 @@ class Landscape(ABC):
 
     def psi_of(self, theta: Array, points: Array, weights: Array) -> Array:
         """Ψ, traceable."""
-        ridge = 0.5 * self.ridge * jnp.sum(theta**2, axis=1)
-        return self.external(theta) + self.mean_pair(theta, points, weights) + ridge
+        return self.external(theta) + self.mean_pair(theta, points, weights) + self.penalty(theta)
+
+    def penalty(self, theta: Array) -> Array:
+        """(λ/2)|θ|², (n,)."""
+        return 0.5 * self.ridge * jnp.sum(theta**2, axis=1)
 
     def _rows(self, theta: Any) -> Array:
         rows = jnp.asarray(np.asarray(theta, float))
@@ -119,6 +122,12 @@ def _pair(landscape: Landscape, theta: Array, other: Array) -> Array:
 @partial(jax.jit, static_argnums=0)
 def _psi(landscape: Landscape, theta: Array, points: Array, weights: Array) -> Array:
     return landscape.psi_of(theta, points, weights)
+
+
+def length(x: Array) -> Array:
+    """|x| over the second axis, with derivative 0 at the origin."""
+    square = jnp.sum(x * x, axis=1)
+    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 
 def split_columns(neuron: Ridge, theta: Array) -> tuple[Array, Array, Array]:

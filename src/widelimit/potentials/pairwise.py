@@ -7,11 +7,13 @@ K is the pairwise kernel of widelimit.potentials.pair_kernels. One Gram matrix p
 O(n n' d) for it, O(n n') for the rest.
 
 The risk of a cloud needs no closed form where Mehler's series is certified: the diagonal is exact, the rest is cut at
-the first of RISK_ORDERS whose Cauchy–Schwarz bound is below the tolerance, and the kernel takes over if none is.
+the first of RISK_ORDERS whose Cauchy–Schwarz bound is below the tolerance, and a closed kernel takes over if none is.
+Without a closed kernel the order goes up to 100, and a warning states the bound if that is not enough.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,9 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.potentials.landscape_base import Landscape, split_columns
-from widelimit.potentials.pair_kernels import kernel, mehler, second_moment
+from widelimit.potentials.landscape_base import Landscape, length, split_columns
+from widelimit.potentials.pair_kernels import SERIES_ORDER, kernel, mehler, second_moment
 from widelimit.potentials.smoothing import smoothed, value
+from widelimit.problem.activations import General
 
 RISK_ORDERS = (28, 60)
 
@@ -48,7 +51,7 @@ class PairwiseLandscape(Landscape):
         a, b, w = split_columns(self.neuron, theta)
         total = jnp.zeros_like(a)
         for p, y, scale in zip(self.data.probabilities, self.data.labels, self._scales(), strict=True):
-            total -= p * y * a * value(self.neuron.activation, b, _length(w * scale))
+            total -= p * y * a * value(self.neuron.activation, b, length(w * scale))
         return total
 
     def pair(self, theta: Array, other: Array) -> Array:
@@ -67,22 +70,25 @@ class PairwiseLandscape(Landscape):
 
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ), by the cheapest certified route."""
-        for order in RISK_ORDERS:
+        closed = not isinstance(self.neuron.activation, General)
+        for order in RISK_ORDERS if closed else (*RISK_ORDERS, SERIES_ORDER):
             risk, bound = _series_risk(self, order, points, weights)
             if float(bound) <= self.tolerance:
                 return risk
-        return _kernel_risk(self, points, weights)
-
-
-def _length(w: Array) -> Array:
-    """|w| with derivative 0 at the origin."""
-    square = jnp.sum(w * w, axis=1)
-    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+        if closed:
+            return _kernel_risk(self, points, weights)
+        warnings.warn(
+            f"the risk of nearly parallel neurons with a large norm is only known to {float(bound):.1g} for this "
+            "activation, whose pairwise kernel has no closed form",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return risk
 
 
 def _correlate(w: Array, w2: Array) -> tuple[Array, Array, Array]:
     """Lengths of the rows of w and w', and the cosines between them."""
-    s, s2 = _length(w), _length(w2)
+    s, s2 = length(w), length(w2)
     unit, unit2 = (x / jnp.where(t > 0, t, 1.0)[:, None] for x, t in ((w, s), (w2, s2)))
     return s, s2, jnp.clip(unit @ unit2.T, -1.0, 1.0)
 

@@ -139,6 +139,7 @@ def _higher(activation: General, x: Array, order: int) -> list[Array]:
 def ladder(activation: General) -> Ladder:
     """Measure the reach of every rule for this function; refuse a function that no rule can integrate."""
     with jax.ensure_compile_time_eval():
+        _check_continuous(activation)
         first, second = (_reach(activation, n) for n in RUNGS[:2])
         if second < max(1.0, 2.5 * first):
             raise InputError(
@@ -148,6 +149,31 @@ def ladder(activation: General) -> Ladder:
             )
         limits = (first, *(second * n / RUNGS[1] for n in RUNGS[1:]))
         return Ladder(limits, 0.0 if activation.kinks else _small(activation, first / 8))
+
+
+def check_traceable(activation: General) -> None:
+    """Refuse a function that JAX cannot trace elementwise."""
+    probe = jax.ShapeDtypeStruct((3,), float)
+    try:
+        good = jax.eval_shape(activation, probe).shape == probe.shape
+    except Exception:  # whatever the function does with a tracer
+        good = False
+    if not good:
+        raise InputError(
+            f"the activation {activation.name!r} must be elementwise and traceable by JAX, got one that is not: "
+            "write it with jax.numpy, e.g. jax.numpy.tanh for numpy.tanh."
+        )
+
+
+def _check_continuous(activation: General) -> None:
+    """Refuse a jump of σ itself at a kink."""
+    for t in activation.kinks:
+        below, above = (float(activation(jnp.asarray(t + shift))) for shift in (-1e-9, 1e-9))
+        if abs(above - below) > 1e-6 * (1 + abs(above)):
+            raise InputError(
+                f"the activation {activation.name!r} must be continuous, got a jump of {above - below:.3g} at its kink "
+                f"{t:g}: smooth it."
+            )
 
 
 def _reach(activation: General, n: int) -> float:

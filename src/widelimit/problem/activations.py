@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from widelimit.errors import InputError, is_finite, require, require_known
+from widelimit.errors import InputError, is_finite, is_whole, require, require_known
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,15 @@ class General:
     derivative: Callable[[Any], Any] | None = None
 
     def __call__(self, x: Any) -> Any:
-        """σ(x)."""
-        return self.function(x)
+        """σ(x), with σ' as given if it was."""
+        if self.derivative is None:
+            return self.function(x)
+        import jax
+
+        slope = self.derivative
+        known = jax.custom_jvp(self.function)
+        known.defjvp(lambda point, move: (self.function(*point), slope(*point) * move[0]))
+        return known(x)
 
 
 Activation = PiecewiseLinear | Polynomial | Sinusoid | ErrorFunction | General
@@ -112,7 +119,7 @@ def piecewise_linear(
     >>> piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)]).jumps
     (-3.0, 14.5, -11.5)
     """
-    points = [(float(t), float(v)) for t, v in knots]
+    points = _numbers(knots, "a piecewise linear activation needs a list of points (t, σ(t))", 2)
     times = [t for t, _ in points]
     require(
         len(points) >= 1
@@ -141,7 +148,7 @@ def polynomial(coefficients: Sequence[float]) -> Polynomial:
     >>> polynomial([1.0, 0.0, 2.0])(3.0)
     19.0
     """
-    values = tuple(float(c) for c in coefficients)
+    values = tuple(_numbers(coefficients, "a polynomial needs a list of coefficients, lowest power first", 1))
     require(
         len(values) >= 1 and all(map(is_finite, values)),
         "a polynomial needs one or more finite coefficients, lowest power first",
@@ -158,7 +165,7 @@ def hermite(k: int) -> Polynomial:
     [-0.707, 0.0, 0.707]
     """
     require(
-        isinstance(k, int) and 0 <= k <= 30,
+        is_whole(k) and 0 <= k <= 30,
         "the order of a Hermite activation must be a whole number from 0 to 30",
         k,
         "try hermite(2)",
@@ -187,7 +194,16 @@ def custom(
         function,
         "pass e.g. jax.numpy.tanh",
     )
-    return General(function, tuple(sorted(float(t) for t in kinks)), name, derivative)
+    points = _numbers(kinks, "kinks must be a list of numbers", 1)
+    return General(function, tuple(sorted(points)), name, derivative)
+
+
+def _numbers(values: Any, expected: str, width: int) -> list[Any]:
+    """A list of floats, or of pairs of floats."""
+    try:
+        return [float(v) for v in values] if width == 1 else [(float(t), float(v)) for t, v in values]
+    except (TypeError, ValueError):
+        raise InputError(f"{expected}, got {values!r}: see its docstring.") from None
 
 
 def _tanh(x: Any) -> Any:

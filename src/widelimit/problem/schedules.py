@@ -3,7 +3,7 @@
     s_k = ε ξ(kε)            the k-th step of SGD
     clock(t) = ∫_0^t ξ(u) du   the clock in which the flows are autonomous: dθ/d clock = −2 ∇Ψ
 
-A power decay is infinite at 0; there the first step uses the average of ξ over it, clock(ε).
+Where ξ(0) is infinite, as for a power decay, the first step uses the average of ξ over it, s_0 = clock(ε).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from widelimit.errors import is_finite, require, require_positive
+from widelimit.errors import InputError, is_finite, require, require_positive
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,28 @@ def schedule(choice: Schedule | Callable[[Any], Any]) -> Schedule:
     return Function(choice)
 
 
-def step_sizes(schedule_: Schedule, step: float, k: Any) -> Any:
-    """s_k = ε ξ(kε) for an array of step numbers k; for a power decay s_0 = clock(ε)."""
+def check_schedule(schedule_: Schedule, t_end: float) -> None:
+    """Refuse a schedule that JAX cannot trace, or that is negative or infinite after t = 0."""
+    import jax
     import jax.numpy as jnp
 
-    if isinstance(schedule_, Power):
-        return jnp.where(k == 0, schedule_.integral(step), step * schedule_(jnp.maximum(k, 1) * step))
-    return step * schedule_(k * step)
+    times = jnp.linspace(t_end / 64, t_end, 64)
+    try:
+        values = jax.jit(schedule_)(times) + 0 * times
+    except Exception:  # whatever the function does with a tracer
+        raise InputError(
+            f"a schedule must be a function of t that JAX can trace, got {schedule_!r}: write it with jax.numpy."
+        ) from None
+    good = bool(jnp.all(jnp.isfinite(values) & (values >= 0)))
+    require(good, "a schedule must be finite and >= 0 for t > 0", float(jnp.min(values)), "change the function")
+
+
+def step_sizes(schedule_: Schedule, step: float, k: Any) -> Any:
+    """s_k = ε ξ(kε) for an array of step numbers k; s_0 = clock(ε) where ξ(0) is infinite."""
+    import jax
+    import jax.numpy as jnp
+
+    with jax.ensure_compile_time_eval():
+        first = step * float(schedule_(jnp.asarray(0.0)))
+        first = first if math.isfinite(first) else schedule_.integral(step)
+    return jnp.where(k == 0, first, step * schedule_(jnp.maximum(k, 1) * step))
