@@ -99,7 +99,7 @@ def test_reduced_flow_of_the_quantile_points_is_the_mean_field_method():
 def test_the_reduced_flow_starts_from_the_lengths_of_the_full_one():
     p = problem("trained", d=60)
     full, reduced = (wl.solve(p, wl.ParticleFlow(5, c), 1e-3, seed=2, save=[0.0]) for c in ("full", "reduced"))
-    np.testing.assert_allclose(full.dataset["theta"], reduced.dataset["theta"], rtol=1e-14)
+    np.testing.assert_allclose(full.dataset["theta"][0], reduced.dataset["theta"][0], rtol=1e-14)
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ def test_a_schedule_only_changes_the_clock(schedule, clock):
     times = [0.3, 1.0, 2.0]
     method = wl.MeanField(20)
     scheduled = wl.solve(problem(schedule=schedule, d=60), method, 2.0, save=times)
-    plain = wl.solve(problem(d=60), method, 3.0, save=[clock(t) for t in times])
+    plain = wl.solve(problem(d=60), method, clock(2.0), save=[clock(t) for t in times])
     np.testing.assert_allclose(scheduled.risk, plain.risk, rtol=SOLVER)
     np.testing.assert_allclose(scheduled.dataset["theta"], plain.dataset["theta"], rtol=SOLVER, atol=SOLVER)
 
