@@ -67,6 +67,8 @@ def draw(rows: list[Convergence]) -> Figure:
                 line, colour, label = style[row.placement]
                 axes.loglog(row.counts, np.maximum(row.errors, 1e-16), line, color=colour, label=label)
         axes.set(title=name, xlabel="number of points $m$")
+        axes.set_xticks(rows[0].counts, labels=[str(m) for m in rows[0].counts])
+        axes.minorticks_off()
         axes.grid(alpha=0.25)
         axes.legend(frameon=False)
     panels[0].set_ylabel(r"$\max_t\,|R_m(t)-R_{\mathrm{fine}}(t)|\,/\,R_{\mathrm{fine}}(t)$")
