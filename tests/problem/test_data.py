@@ -64,3 +64,16 @@ def test_labels_and_probabilities_are_those_of_a_fair_coin():
 def test_infinite_dimension_has_no_samples_and_says_so():
     with pytest.raises(InputError, match="finite dimension"):
         gaussian_classes(math.inf, 0.5).sample(jax.random.key(0), 3, float)
+
+
+def test_single_precision_samples_are_standard_normal_and_uncorrelated():
+    import jax
+    from scipy import stats
+
+    from widelimit.problem.data import _normals
+
+    z = np.asarray(_normals(jax.random.key(3), (501, 401), "float32"), float).ravel()
+    root = np.sqrt(len(z))
+    assert abs(z.mean()) < 4 / root and abs(z.var() - 1) < 4 * np.sqrt(2) / root
+    assert abs(np.corrcoef(z[:-1], z[1:])[0, 1]) < 4 / root
+    assert stats.kstest(z, "norm").pvalue > 1e-4

@@ -111,12 +111,26 @@ class GaussianClasses:
         which, noise = jax.random.split(key)
         positive = jax.random.bernoulli(which, 0.5, (n,))
         y = jnp.where(positive, 1, -1).astype(dtype)
-        z = jax.random.normal(noise, (n, int(self.d)), dtype)
+        z = _normals(noise, (n, int(self.d)), dtype)
         scales = [
             jnp.broadcast_to(jnp.where(positive, g.tau[0], g.tau[1]).astype(dtype)[:, None], (n, int(g.d)))
             for g in self.groups
         ]
         return z * (scales[0][:, :1] if len(scales) == 1 else jnp.concatenate(scales, axis=1)), y
+
+
+def _normals(key: Array, shape: tuple[int, int], dtype: Any) -> Array:
+    """Independent standard normals; in single precision two from each 64 random bits, which is what a hash yields."""
+    import jax
+    import jax.numpy as jnp
+
+    if jnp.dtype(dtype) != jnp.float32:
+        return jax.random.normal(key, shape, dtype)
+    count = shape[0] * shape[1]
+    words = jax.lax.bitcast_convert_type(jax.random.bits(key, (-(-count // 2),), "uint64"), "uint32")
+    mantissa = (words.reshape(-1)[:count].reshape(shape) >> 9) | jnp.uint32(0x3F800000)  # a float in [1, 2)
+    uniform = 2 * jax.lax.bitcast_convert_type(mantissa, "float32") - 3
+    return jnp.float32(math.sqrt(2)) * jax.lax.erf_inv(jnp.maximum(uniform, jnp.float32(-1 + 2**-24)))
 
 
 def gaussian_classes(d: float, delta: float, informative: float | None = None) -> GaussianClasses:
