@@ -188,5 +188,5 @@ def _sub_block(
             scalars = jnp.where(trained > 0, fresh, scalars)
         return moves, scalars
 
-    moves, scalars = jax.lax.fori_loop(0, lay.units, step, (jnp.zeros_like(h), scalars))
+    moves, scalars = jax.lax.fori_loop(0, lay.units, step, (jnp.zeros_like(h), scalars), unroll=min(2, lay.units))
     return scalars, moves

@@ -126,9 +126,18 @@ def _normals(key: Array, shape: tuple[int, int], dtype: Any) -> Array:
 
     if jnp.dtype(dtype) != jnp.float32:
         return jax.random.normal(key, shape, dtype)
-    count = shape[0] * shape[1]
-    words = jax.lax.bitcast_convert_type(jax.random.bits(key, (-(-count // 2),), "uint64"), "uint32")
-    mantissa = (words.reshape(-1)[:count].reshape(shape) >> 9) | jnp.uint32(0x3F800000)  # a float in [1, 2)
+    rows = -(-shape[0] // 2)
+    words = jax.random.bits(key, (rows, shape[1]), "uint64")
+    halves = [_normal_from_bits(half.astype("uint32")) for half in (words >> 32, words)]
+    return jnp.concatenate([halves[0], halves[1][: shape[0] - rows]])
+
+
+def _normal_from_bits(bits: Array) -> Array:
+    """Φ^{-1} of the uniform number in the top 23 of 32 random bits."""
+    import jax
+    import jax.numpy as jnp
+
+    mantissa = (bits >> 9) | jnp.uint32(0x3F800000)  # a float in [1, 2)
     uniform = 2 * jax.lax.bitcast_convert_type(mantissa, "float32") - 3
     return jnp.float32(math.sqrt(2)) * jax.lax.erf_inv(jnp.maximum(uniform, jnp.float32(-1 + 2**-24)))
 
