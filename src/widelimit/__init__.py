@@ -4,8 +4,10 @@
     R(ρ) = E (y − f(x; ρ))² = R# + 2 ∫ V dρ + ∬ U dρdρ    its risk is quadratic in the measure     landscape
     Ψ(θ; ρ) = V(θ) + ∫ U(θ, ·) dρ + (λ/2)|θ|²             half the first variation
     θ_i += 2 s_k [(y_k − f(x_k)) ∇σ*(x_k; θ_i) − λ θ_i]   training by samples                      SGD
-    dθ_i/dt = −2 ξ ∇Ψ(θ_i; ρᴺ)                            N neurons on the population risk         ParticleFlow
-    ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ))                            N → ∞, step → 0                          MeanField
+    θ_i −= 2 s_k ∇Ψ(θ_i; ρᴺ)                              on the population risk                   GD
+    dθ_i/dt = −2 ξ ∇Ψ(θ_i; ρᴺ)                            step → 0                                 ParticleFlow
+    dθ̄_i/dt = −2 ξ ∇Ψ(θ̄_i; ρ_t)                           N tracers in the limiting field          NonlinearFlow
+    ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ))                            N → ∞                                    MeanField
 
 Names are imported on first use, so that ``widelimit --help`` and bad input answer without loading JAX. Double
 precision (``jax_enable_x64``) is switched on here and nowhere else.
@@ -25,26 +27,37 @@ if "jax" in sys.modules:
 if TYPE_CHECKING:
     from widelimit import observables
     from widelimit.dynamics.driver import solve
-    from widelimit.dynamics.methods import SGD, MeanField, ParticleFlow
+    from widelimit.dynamics.methods import GD, SGD, MeanField, NonlinearFlow, ParticleFlow
     from widelimit.dynamics.solution import Solution, load
     from widelimit.errors import Diverged, InputError, Interrupted
     from widelimit.interfaces.figures import figure
     from widelimit.measures import Cloud
     from widelimit.potentials.landscapes import landscape, reduce
     from widelimit.problem import activations, data, initial, neurons, schedules
+    from widelimit.problem.mobility import Mobility
     from widelimit.problem.statement import Problem
+    from widelimit.theory.coupling import Comparison, compare
+    from widelimit.theory.rates import Rates, rates
+    from widelimit.theory.sampling import commute
 
 __all__ = [
+    "GD",
     "SGD",
     "Cloud",
+    "Comparison",
     "Diverged",
     "InputError",
     "Interrupted",
     "MeanField",
+    "Mobility",
+    "NonlinearFlow",
     "ParticleFlow",
     "Problem",
+    "Rates",
     "Solution",
     "activations",
+    "commute",
+    "compare",
     "data",
     "figure",
     "initial",
@@ -52,6 +65,7 @@ __all__ = [
     "load",
     "neurons",
     "observables",
+    "rates",
     "reduce",
     "schedules",
     "solve",
@@ -60,9 +74,13 @@ __all__ = [
 _HOMES = {
     "problem.statement": ("Problem",),
     "potentials.landscapes": ("landscape", "reduce"),
-    "dynamics.methods": ("SGD", "ParticleFlow", "MeanField"),
+    "problem.mobility": ("Mobility",),
+    "dynamics.methods": ("SGD", "GD", "ParticleFlow", "NonlinearFlow", "MeanField"),
     "dynamics.driver": ("solve",),
     "dynamics.solution": ("Solution", "load"),
+    "theory.coupling": ("Comparison", "compare"),
+    "theory.rates": ("Rates", "rates"),
+    "theory.sampling": ("commute",),
     "interfaces.figures": ("figure",),
     "measures": ("Cloud",),
     "errors": ("Diverged", "InputError", "Interrupted"),

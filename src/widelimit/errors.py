@@ -6,10 +6,7 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from widelimit.dynamics.solution import Solution
+from typing import Any
 
 
 class InputError(ValueError):
@@ -17,17 +14,17 @@ class InputError(ValueError):
 
 
 class Diverged(ArithmeticError):
-    """A run left the range of floating point numbers; ``solution`` holds what was computed before."""
+    """A run left the range of floating point numbers; ``solution`` (or comparison) is what was computed before."""
 
-    def __init__(self, message: str, solution: Solution):
+    def __init__(self, message: str, solution: Any):
         super().__init__(message)
         self.solution = solution
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run was stopped from the keyboard; ``solution`` holds what was computed before."""
+    """A run was stopped from the keyboard; ``solution`` (or comparison) is what was computed before."""
 
-    def __init__(self, solution: Solution):
+    def __init__(self, solution: Any):
         super().__init__("interrupted")
         self.solution = solution
 

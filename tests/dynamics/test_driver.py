@@ -188,8 +188,6 @@ TABLE = {
     "negative seed, SGD": lambda: wl.solve(problem(), METHOD, 0.1, seed=-1),
     "negative seed, MeanField": lambda: wl.solve(problem(d=60), wl.MeanField(4), 0.1, save=2, seed=-1),
     "fractional seed": lambda: wl.solve(problem(), METHOD, 0.1, seed=0.5),
-    "noise, SGD": lambda: wl.solve(problem(beta=10.0), METHOD, 0.1),
-    "noise, ParticleFlow": lambda: wl.solve(problem(beta=10.0), wl.ParticleFlow(4), 0.1),
     "noise, MeanField": lambda: wl.solve(problem(beta=10.0), wl.MeanField(4), 0.1),
     "wrong n, SGD": lambda: wl.solve(problem(initial=FULL), METHOD, 0.1),
     "wrong n, ParticleFlow": lambda: wl.solve(problem(initial=FULL), wl.ParticleFlow(4), 0.1),

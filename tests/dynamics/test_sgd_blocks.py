@@ -83,7 +83,7 @@ def plain_loop(p, xi, theta, step, batches):
 def block_sgd(p, method, seed, stops):
     """The iterates at the times ``stops``, as the driver would ask for them."""
     run = prepare(method, p, seed)
-    theta, now, out = run.theta, 0.0, []
+    theta, now, out = run.state, 0.0, []
     for stop in stops:
         theta, now = run.advance(theta, now, stop, SILENT), stop
         out.append(np.asarray(theta))

@@ -107,3 +107,40 @@ def test_the_readme_has_exactly_the_two_commands_and_ci_runs_the_second():
     commands = [line.split("#")[0].strip() for line in block.strip().splitlines()]
     assert commands == ["pip install . && widelimit demo", "pip install -e '.[test]' && pytest"]
     assert commands[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+PARTS = ["--d", "12", "--n", "12", "--step", "2e-3", "--t-end", "0.02"]
+
+
+def test_compare_prints_the_parts_and_saves_a_picture_and_five_records(tmp_path, capsys):
+    assert run(["compare", *PARTS, "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("PDE–ND", "ND–PD", "PD–GD", "GD–SGD", "total", "distance"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["compare.png", "gd.nc", "nd.nc", "pd.nc", "pde.nc", "sgd.nc"]
+    assert (tmp_path / "compare.png").stat().st_size > 20_000
+
+
+def test_a_diverging_comparison_exits_1_with_advice_in_one_json_document(tmp_path, capsys):
+    blow_up = ["--d", "12", "--n", "6", "--step", "50", "--t-end", "5e4", "--activation", "relu"]
+    assert run(["compare", *blow_up, "--out", str(tmp_path), "--json"]) == 1
+    shown = capsys.readouterr()
+    document = json.loads(shown.out)
+    assert document["outcome"] == "diverged" and "try step=" in document["advice"]
+    assert "diverged" in shown.err and "Traceback" not in shown.err
+    assert (tmp_path / "pde.nc").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--n", "0"], "n must be a whole number"),
+        (["--replicas", "0"], "replicas must be a whole number"),
+        (["--d", "inf"], "needs a finite dimension"),
+        (["--activation", "rellu"], "did you mean 'relu'"),
+        (["--seed", "-1"], "seed must be"),
+    ],
+)
+def test_bad_input_to_compare_is_one_sentence_and_exit_code_2(words, sentence, tmp_path, capsys):
+    assert run(["compare", *words, "--out", str(tmp_path)]) == 2
+    shown = capsys.readouterr()
+    assert sentence in shown.err and shown.out == "" and shown.err.count("\n") == 1

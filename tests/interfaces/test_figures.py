@@ -30,3 +30,12 @@ def test_the_limit_is_a_line_through_the_symbols_of_sgd(pair):
 def test_a_figure_of_nothing_is_refused():
     with pytest.raises(wl.InputError, match="one or more solutions"):
         wl.figure()
+
+
+def test_replicas_are_drawn_as_a_mean_with_bars(pair):
+    problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("ramp"), wl.initial.gaussian(0.8))
+    many = wl.solve(problem, wl.SGD(30, 1e-3), 0.05, save=5, replicas=2)
+    left, _ = wl.figure(many, pair[1]).axes
+    lines = {line.get_label(): line for line in left.get_lines()}
+    np.testing.assert_allclose(lines["SGD, N = 30, 2 runs"].get_ydata(), many.risk.mean(axis=0))
+    assert len(left.containers) == 1

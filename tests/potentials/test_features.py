@@ -4,8 +4,12 @@ Monte Carlo here draws directions only; the integrand is the exact full landscap
 """
 
 import math
+import subprocess
+import sys
+from dataclasses import replace
 from itertools import pairwise
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -275,3 +279,62 @@ def test_a_neuron_at_the_origin_feels_a_finite_force():
         rows = np.hstack([[[1.0, 0.5]], np.zeros((1, len(case.data.groups)))])
         here = averaged(case, tolerance=1e-3)
         assert np.all(np.isfinite(here.grad_psi(rows, reduced_rows(case, 3))))
+
+
+@pytest.mark.parametrize("n", [14, 23])
+def test_features_by_chunks_are_features_at_once(n):
+    case = problem(24, informative=10, ridge=0.1)
+    whole = averaged(case, tolerance=1e-3)
+    parts = replace(whole, chunk=7)
+    theta, points = (jnp.asarray(reduced_rows(case, n, seed)) for seed in (0, 1))
+    weights = jnp.asarray(np.random.default_rng(2).uniform(size=n))
+    for quantity in (
+        lambda land: land.gradient(theta, points, weights),
+        lambda land: land.self_gradient(theta, weights),
+        lambda land: land.psi(theta, Cloud(points, weights, land.coordinates)),
+        lambda land: land.V(theta),
+        lambda land: land.risk_of(points, weights),
+    ):
+        one, many = (np.asarray(quantity(land)) for land in (whole, parts))
+        np.testing.assert_allclose(many, one, rtol=1e-13, atol=1e-13 * np.abs(one).max())
+
+
+def test_the_gradient_at_the_particles_is_the_gradient_in_their_field():
+    here = averaged(problem(24, informative=10, ridge=0.1), tolerance=1e-3)
+    theta, weights = jnp.asarray(reduced_rows(TWO, 9)), jnp.full(9, 1 / 9)
+    np.testing.assert_allclose(
+        here.self_gradient(theta, weights), here.gradient(theta, theta, weights), rtol=0, atol=1e-13
+    )
+
+
+MILLION = """
+import resource, time
+import jax, jax.numpy as jnp
+import widelimit as wl
+neuron = wl.neurons.ridge("ramp", outer="trained", bias="trained")
+start = wl.initial.gaussian(0.4, a=1.0, b=0.0)
+here = wl.landscape(wl.Problem(wl.data.gaussian_classes(60, 0.6, 30), neuron, start), reduced=True)
+for n in (10**4, 10**5, 10**6):
+    theta = 0.3 + jax.random.uniform(jax.random.key(0), (n, 4))
+    weights = jnp.full(n, 1 / n)
+    for call in (lambda: here.self_gradient(theta, weights), lambda: here.risk_of(theta, weights)):
+        jax.block_until_ready(call())
+        laps = []
+        for _ in range(max(2, 2 * 10**5 // n)):
+            began = time.perf_counter()
+            jax.block_until_ready(call())
+            laps.append(time.perf_counter() - began)
+        print(n, min(laps))
+print(len(here.orders) * 2, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+@pytest.mark.slow
+def test_a_million_neurons_take_linear_time_and_two_gibibytes():
+    ran = subprocess.run([sys.executable, "-c", MILLION], capture_output=True, text=True, timeout=1200, check=True)
+    *laps, (features, memory) = (map(float, line.split()) for line in ran.stdout.splitlines())
+    n, seconds = np.array([list(lap) for lap in laps]).T
+    for column in (0, 1):  # gradient and risk
+        slope = np.polyfit(np.log(n[column::2]), np.log(seconds[column::2]), 1)[0]
+        assert abs(slope - 1) <= 0.1
+    assert features >= 150 and memory < 2 * 2**30

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widelimit.dynamics import flow, mean_field, sgd
+from widelimit.dynamics import flow, gd, mean_field, sgd, tracers
 from widelimit.dynamics.methods import Method
 from widelimit.dynamics.run import Run, Tick, prepare
 from widelimit.dynamics.solution import Solution
@@ -25,6 +25,7 @@ from widelimit.errors import (
     is_finite,
     is_whole,
     require,
+    require_count,
     require_known,
     require_positive,
 )
@@ -36,7 +37,7 @@ from widelimit.problem.statement import Problem
 if TYPE_CHECKING:
     import xarray as xr
 
-EQUATIONS = (flow, mean_field, sgd)  # importing them registers their `prepare`
+EQUATIONS = (flow, gd, mean_field, sgd, tracers)  # importing them registers their `prepare`
 BLOWN_UP = 1e6  # a risk this many times the initial one is a divergence, finite or not
 Observer = Callable[[Cloud], Any]
 
@@ -46,7 +47,7 @@ class Record:
     """What has been saved so far."""
 
     times: list[float] = field(default_factory=list)
-    risk: list[float] = field(default_factory=list)
+    risk: list[np.ndarray] = field(default_factory=list)
     theta: list[np.ndarray] = field(default_factory=list)
     observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
@@ -57,6 +58,7 @@ def solve(
     t_end: float,
     *,
     seed: int = 0,
+    replicas: int | None = None,
     save: int | Sequence[float] = 41,
     keep: str = "reduced",
     observers: Mapping[str, Observer] | None = None,
@@ -66,8 +68,9 @@ def solve(
     """Run a dynamics from t = 0 to t_end.
 
     problem    what is learned
-    method     `SGD`, `ParticleFlow` or `MeanField`
+    method     `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow` or `MeanField`
     seed       of every random stream
+    replicas   R independent runs in one go, stacked on the dimension "replica"; the first is the run without replicas
     save       how many equally spaced times to save at, or the times themselves (t_end is always saved)
     keep       neurons saved over time in "reduced" or "full" coordinates (the last ones are always kept in full)
     observers  functions of ρ (a Cloud in the coordinates of ``keep``) recorded under their names
@@ -80,39 +83,53 @@ def solve(
     array([0.  , 0.05, 0.1 ])
     """
     require(isinstance(problem, Problem), "problem must be a wl.Problem", type(problem).__name__, "build one first")
-    require(isinstance(method, Method), "method must be wl.SGD, wl.ParticleFlow or wl.MeanField", method, "choose one")
+    require(
+        isinstance(method, Method),
+        "method must be one of wl.SGD, GD, ParticleFlow, NonlinearFlow, MeanField",
+        method,
+        "choose one",
+    )
     require_positive("t_end", t_end, "10.0")
     require_known("way to keep neurons", keep, ("full", "reduced"))
     wished = save_times(save, t_end)
     seed, observers = check_seed(seed), _checked_observers(observers)
     check_schedule(problem.schedule, t_end)
     began = time.perf_counter()
-    run = prepare(method, problem, seed)
+    if replicas is not None:
+        require_count("replicas", replicas, "16")
+    run = prepare(method, problem, seed, replicas)
     require(run.round_time(t_end) > 0, f"t_end must be at least one step of {method}", t_end, "lower the step")
     is_full = run.landscape.coordinates != problem.reduced_coordinates
     require(is_full or keep == "reduced", "keep must be 'reduced' for a run in reduced coordinates", keep, "drop it")
     record, outcome = Record(observed={name: [] for name in observers}), "done"
-    theta = run.theta
+    state = run.state
     with _progress(progress, type(method).__name__, t_end) as tick:
         try:
             now = 0.0
             for t in dict.fromkeys(run.round_time(t) for t in wished):
-                moved = run.advance(theta, now, t, tick) if t > now else theta
-                risk = float(run.landscape.risk_of(moved, run.weights)) if np.isfinite(moved).all() else math.nan
-                if not risk < (BLOWN_UP * (1 + record.risk[0]) if record.risk else math.inf):
+                moved = run.advance(state, now, t, tick) if t > now else state
+                risk = _risk(run, run.theta(moved))
+                if not np.all(risk < (BLOWN_UP * (1 + np.max(record.risk[0])) if record.risk else math.inf)):
                     outcome = "diverged"
                     break
-                theta, now = moved, t
-                _save(record, problem, run, keep, theta, t, risk, observers)
+                state, now = moved, t
+                _save(record, problem, run, keep, t, run.theta(state), risk, observers)
         except KeyboardInterrupt:
             outcome = "interrupted"
-    solution = Solution(_dataset(problem, method, run, record, keep, theta, seed, t_end, outcome, began))
+    solution = Solution(_dataset(problem, method, run, record, keep, run.theta(state), seed, t_end, outcome, began))
     if outcome == "interrupted":
         raise Interrupted(solution)
     if outcome == "diverged" and throw:
         reached = f"last good time t = {solution.times[-1]:g}" if len(solution.times) else "nothing was saved"
         raise Diverged(f"{type(method).__name__} diverged ({reached}): {run.advice}.", solution)
     return solution
+
+
+def _risk(run: Run, theta: Any) -> np.ndarray:
+    """R(ρ) of a cloud (n, D), or of every replica (R, n, D); not a number where θ is none."""
+    if theta.ndim == 3:
+        return np.stack([_risk(run, replica) for replica in theta])
+    return np.asarray(run.landscape.risk_of(theta, run.weights) if np.isfinite(theta).all() else math.nan, float)
 
 
 def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
@@ -134,31 +151,41 @@ def _checked_observers(observers: Mapping[str, Observer] | None) -> dict[str, Ob
     chosen = dict(observers) if isinstance(observers, Mapping) else {}
     good = observers is None or (isinstance(observers, Mapping) and all(map(callable, chosen.values())))
     require(good, "observers must be a dictionary of functions of a Cloud", observers, "try {'m': moment('r')}")
-    taken = {"risk", "theta", "weights", "final", "time", "neuron", "coordinate", "final_coordinate"} & set(chosen)
+    taken = {"risk", "theta", "weights", "final", "time", "neuron", "coordinate", "final_coordinate", "replica"} & set(
+        chosen
+    )
     require(not taken, "observers must not take the names of the record", sorted(taken), "rename them")
     return chosen
 
 
 def _save(
-    record: Record, problem: Problem, run: Run, keep: str, theta: Any, t: float, risk: float,
+    record: Record, problem: Problem, run: Run, keep: str, t: float, theta: Any, risk: np.ndarray,
     observers: Mapping[str, Observer],
 ) -> None:  # fmt: skip
     kept = np.asarray(_kept(problem, run, keep, theta), float)
-    cloud = Cloud(kept, np.asarray(run.weights), _names(problem, run, keep))
-    observed = {name: np.asarray(observer(cloud)) for name, observer in observers.items()}
-    odd = sorted(name for name, value in observed.items() if value.dtype.kind not in "biuf")
-    require(not odd, "observers must return numbers or arrays of numbers", odd, "return one array each")
-    for name, value in observed.items():
-        record.observed[name].append(value)
+    for name, observer in observers.items():
+        record.observed[name].append(_observed(name, observer, kept, run, _names(problem, run, keep)))
     record.times.append(t)
     record.risk.append(risk)
     record.theta.append(kept)
+
+
+def _observed(name: str, observer: Observer, kept: np.ndarray, run: Run, names: tuple[str, ...]) -> np.ndarray:
+    """What an observer says of a cloud, or of every replica."""
+    if kept.ndim == 3:
+        return np.stack([_observed(name, observer, replica, run, names) for replica in kept])
+    value = np.asarray(observer(Cloud(kept, np.asarray(run.weights), names)))
+    odd = value.dtype.kind not in "biuf"
+    require(not odd, "observers must return numbers or arrays of numbers", [name], "return one array each")
+    return value
 
 
 def _kept(problem: Problem, run: Run, keep: str, theta: Any) -> Any:
     """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
     if keep == "full":
         return theta
+    if theta.ndim == 3:
+        return np.stack([_kept(problem, run, keep, replica) for replica in theta])
     is_full = run.landscape.coordinates != problem.reduced_coordinates
     reduced = np.array(reduce(problem, theta) if is_full else theta)
     scalars = len(problem.neuron.scalars)
@@ -176,25 +203,34 @@ def _dataset(
 ) -> xr.Dataset:  # fmt: skip
     import xarray as xr
 
-    names = _names(problem, run, keep)
-    empty = np.empty((0, len(run.weights), len(names)))
+    names, front = _names(problem, run, keep), ("replica",) * (theta.ndim - 2)
+    shape = (0, *theta.shape[:-1], len(names))
+    lead = len(front)
     variables: dict[str, Any] = {
-        "risk": ("time", np.array(record.risk), {"long_name": "population risk", "symbol": "R"}),
-        "theta": (("time", "neuron", "coordinate"), np.stack(record.theta) if record.theta else empty,
-                  {"long_name": "neurons", "symbol": "θ"}),
+        "risk": _over_time(record.risk, lead, ("time",), {"long_name": "population risk", "symbol": "R"}, shape[:-2]),
+        "theta": _over_time(record.theta, lead, ("time", "neuron", "coordinate"),
+                            {"long_name": "neurons", "symbol": "θ"}, shape),
         "weights": ("neuron", np.asarray(run.weights), {"long_name": "mass of each neuron", "symbol": "p"}),
-        "final": (("neuron", "final_coordinate"), np.asarray(theta), {"long_name": "last neurons", "symbol": "θ"}),
+        "final": ((*front, "neuron", "final_coordinate"), np.asarray(theta),
+                  {"long_name": "last neurons", "symbol": "θ"}),
     }  # fmt: skip
     for name, values in record.observed.items():
-        stacked = np.stack(values) if values else np.empty((0,))
-        extra = tuple(f"{name}_{i}" for i in range(1, stacked.ndim))
-        variables[name] = (("time", *extra), stacked)
+        extra = tuple(f"{name}_{i}" for i in range(1, np.ndim(values[0]) - lead + 1)) if values else ()
+        variables[name] = _over_time(values, lead, ("time", *extra), {}, shape[: 1 + lead])
     coordinates = {
         "time": ("time", np.array(record.times), {"long_name": "time kε", "symbol": "t", "units": "1"}),
         "coordinate": list(names),
         "final_coordinate": list(run.landscape.coordinates),
     }
     return xr.Dataset(variables, coordinates, _attributes(problem, method, run, seed, t_end, outcome, began))
+
+
+def _over_time(
+    values: list[np.ndarray], lead: int, dims: tuple[str, ...], attributes: dict[str, str], empty: tuple[int, ...]
+) -> tuple[tuple[str, ...], np.ndarray, dict[str, str]]:
+    """A variable from its values at the save times: the replicas first, if there are any, then time."""
+    stacked = np.stack(values) if values else np.empty(empty)
+    return ("replica",) * lead + dims, np.moveaxis(stacked, 0, lead), attributes
 
 
 def _attributes(

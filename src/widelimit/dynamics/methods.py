@@ -1,8 +1,10 @@
 """Which dynamics to run, and how finely. The equations themselves live beside this file.
 
-SGD            widelimit.dynamics.sgd
-ParticleFlow   widelimit.dynamics.flow
-MeanField      widelimit.dynamics.mean_field
+SGD             widelimit.dynamics.sgd       fresh samples
+GD              widelimit.dynamics.gd        the same steps with the population gradient
+ParticleFlow    widelimit.dynamics.flow      steps to 0
+NonlinearFlow   widelimit.dynamics.tracers   the neurons no longer feel each other, only the limit
+MeanField       widelimit.dynamics.mean_field   the limit itself
 """
 
 from __future__ import annotations
@@ -10,6 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from widelimit.errors import require_count, require_known, require_positive
+
+COORDINATES = ("full", "reduced")
+PLACEMENTS = ("gauss", "quantile")
 
 
 @dataclass(frozen=True)
@@ -35,24 +40,74 @@ class SGD:
 
 
 @dataclass(frozen=True)
+class GD:
+    """Gradient descent on the population risk, on the clock of SGD.
+
+    n            number of neurons
+    step         ε, so that step k happens at time kε
+    coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
+    """
+
+    n: int
+    step: float
+    coordinates: str = "full"
+
+    def __post_init__(self) -> None:
+        require_count("n", self.n, "200")
+        require_positive("step", self.step, "1e-3")
+        require_known("coordinates", self.coordinates, COORDINATES)
+
+
+@dataclass(frozen=True)
 class ParticleFlow:
     """Gradient flow of n interacting neurons on the population risk.
 
     n            number of neurons
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
-    rtol, atol   tolerances of the adaptive solver, per step
+    rtol, atol   tolerances of the adaptive solver, per step, without noise
+    noise_step   time step of the splitting scheme, with noise
     """
 
     n: int
     coordinates: str = "full"
     rtol: float = 1e-8
     atol: float = 1e-10
+    noise_step: float = 1e-3
 
     def __post_init__(self) -> None:
         require_count("n", self.n, "200")
-        require_known("coordinates", self.coordinates, ("full", "reduced"))
-        require_positive("rtol", self.rtol, "1e-8")
-        require_positive("atol", self.atol, "1e-10")
+        require_known("coordinates", self.coordinates, COORDINATES)
+        _check_solver(self.rtol, self.atol)
+        require_positive("noise_step", self.noise_step, "1e-3")
+
+
+@dataclass(frozen=True)
+class NonlinearFlow:
+    """n independent neurons, passive tracers in the field of the limit, which is solved beside them.
+
+    n            number of tracers
+    coordinates  "full" (a, b, w) or "reduced" (a, b, radii)
+    points       points that carry the limit; with noise these are random and the field has an error of order
+                 points^(−1/2)
+    placement    of the points, as in `MeanField`
+    rtol, atol   tolerances of the adaptive solver, per step, without noise
+    noise_step   time step of the splitting scheme, with noise
+    """
+
+    n: int
+    coordinates: str = "full"
+    points: int = 400
+    placement: str = "quantile"
+    rtol: float = 1e-8
+    atol: float = 1e-10
+    noise_step: float = 1e-3
+
+    def __post_init__(self) -> None:
+        require_count("n", self.n, "200")
+        require_known("coordinates", self.coordinates, COORDINATES)
+        _check_points(self.points, self.placement)
+        _check_solver(self.rtol, self.atol)
+        require_positive("noise_step", self.noise_step, "1e-3")
 
 
 @dataclass(frozen=True)
@@ -71,10 +126,18 @@ class MeanField:
     atol: float = 1e-10
 
     def __post_init__(self) -> None:
-        require_count("points", self.points, "400")
-        require_known("placement", self.placement, ("gauss", "quantile"))
-        require_positive("rtol", self.rtol, "1e-8")
-        require_positive("atol", self.atol, "1e-10")
+        _check_points(self.points, self.placement)
+        _check_solver(self.rtol, self.atol)
 
 
-Method = SGD | ParticleFlow | MeanField
+def _check_points(points: int, placement: str) -> None:
+    require_count("points", points, "400")
+    require_known("placement", placement, PLACEMENTS)
+
+
+def _check_solver(rtol: float, atol: float) -> None:
+    require_positive("rtol", rtol, "1e-8")
+    require_positive("atol", atol, "1e-10")
+
+
+Method = SGD | GD | ParticleFlow | NonlinearFlow | MeanField

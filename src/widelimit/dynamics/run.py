@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 from jax import Array
 
 from widelimit.dynamics.methods import Method
+from widelimit.dynamics.start import initial_reduced
+from widelimit.dynamics.streams import streams
 from widelimit.errors import require
 from widelimit.potentials.landscape_base import Landscape
 from widelimit.problem.statement import Problem
 
 Tick = Callable[[float], None]
+Move = Callable[[Landscape, Array], Array]
 
 
 @dataclass(frozen=True)
 class Run:
     """A dynamics made ready.
 
-    theta      (n, D)  initial neurons, columns named by ``landscape.coordinates``
-    weights    (n,)    their masses
-    landscape          in the same coordinates
-    advance            (theta, t_from, t_to, tick) → theta at t_to; calls ``tick(t)`` now and then;
-                       returns values that are not finite when the dynamics diverges
-    round_time         the time of the dynamics nearest to a wished one
-    advice             what to change when it diverges
+    state      whatever moves; ``theta(state)`` are its neurons (n, D), or (R, n, D) with replicas, columns named by
+               ``landscape.coordinates``
+    weights    (n,)  their masses
+    landscape        in the same coordinates
+    advance          (state, t_from, t_to, tick) → state at t_to; calls ``tick(t)`` now and then;
+                     returns values that are not finite when the dynamics diverges
+    round_time       the time of the dynamics nearest to a wished one
+    advice           what to change when it diverges
     """
 
-    theta: Array
+    state: Any
     weights: Array
     landscape: Landscape
-    advance: Callable[[Array, float, float, Tick], Array]
+    advance: Callable[[Any, float, float, Tick], Any]
     round_time: Callable[[float], float]
     advice: str
+    theta: Callable[[Any], Array] = lambda state: state
 
 
 def require_no_noise(problem: Problem, method: Method) -> None:
@@ -50,6 +58,49 @@ def require_no_noise(problem: Problem, method: Method) -> None:
 
 
 @singledispatch
-def prepare(method: Method, problem: Problem, seed: Any) -> Run:
+def prepare(method: Method, problem: Problem, seed: int, replicas: int | None = None) -> Run:
     """Make a dynamics ready; each file of this folder registers its own."""
     raise TypeError(f"no dynamics is registered for {method!r}")
+
+
+def initial_neurons(problem: Problem, seed: int, n: int, reduced: bool, replicas: int | None) -> Array:
+    """The neurons all dynamics of this seed start from, (n, D), or (R, n, D)."""
+    keys = streams(seed, "initial", replicas)
+
+    def draw(key: Array) -> Array:
+        return initial_reduced(problem, key, n) if reduced else problem.sample_initial(key, n)
+
+    if replicas is None:
+        return draw(keys)
+    if reduced and math.isinf(problem.data.d):  # drawn by numpy
+        return jnp.stack([draw(key) for key in keys])
+    return jax.vmap(draw)(keys)
+
+
+def per_replica(function: Callable[..., Any], replicas: int | None, in_axes: Any = 0) -> Callable[..., Any]:
+    """The function itself for a single run, mapped over the replicas otherwise."""
+    return function if replicas is None else jax.vmap(function, in_axes)
+
+
+def carry(land: Landscape, theta: Array, weights: Array, move: Move) -> Array:
+    """``move`` with the cheapest landscape that is certified where it starts and where it ends."""
+    cheap = land.near(theta, weights)
+    moved = move(cheap, theta)
+    while bool(jnp.isfinite(moved).all()) and not cheap.holds(moved, weights):
+        better = land.near(moved, weights)
+        if better == cheap:  # nothing better is known
+            break
+        cheap = better
+        moved = move(cheap, theta)
+    return moved
+
+
+def whole_steps(step: float) -> Callable[[float], float]:
+    """The last multiple of the step that does not exceed a time."""
+    return lambda t: int(t / step + 1e-6) * step
+
+
+def chunks(first: int, last: int, span: int) -> list[tuple[int, int]]:
+    """[first, last) cut at the multiples of ``span``."""
+    cuts = [first, *range((first // span + 1) * span, last, span), last]
+    return list(itertools.pairwise(cuts)) if first < last else []

@@ -4,11 +4,14 @@ risk     (time)                       R(ρ_t)
 theta    (time, neuron, coordinate)   the neurons, in reduced coordinates unless asked otherwise
 weights  (neuron)
 final    (neuron, full coordinate)    the last neurons in the coordinates the dynamics ran in
+
+With replicas, risk, theta and final have a first dimension "replica".
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widelimit.errors import InputError
+from widelimit.errors import InputError, require
 from widelimit.measures import Cloud
 
 if TYPE_CHECKING:
@@ -36,7 +39,7 @@ class Solution:
 
     @property
     def risk(self) -> np.ndarray:
-        """R(ρ_t), (time,)."""
+        """R(ρ_t), (time,), or (replica, time)."""
         return self.dataset["risk"].values
 
     @property
@@ -60,15 +63,31 @@ class Solution:
         return self.dataset.attrs["advice"]
 
     @property
+    def replicas(self) -> int | None:
+        """Number of replicas, None for a single run."""
+        return self.dataset.sizes.get("replica")
+
+    def replica(self, r: int) -> Solution:
+        """One of the replicas, as a single run."""
+        require(self.replicas is not None, "replica needs a solution with replicas", self, "solve with replicas=16")
+        return Solution(self.dataset.isel(replica=r))
+
+    @property
     def final(self) -> Cloud:
         """The last measure, in the coordinates the dynamics ran in."""
+        self._require_single()
         names = tuple(str(c) for c in self.dataset["final_coordinate"].values)
         return Cloud(self.dataset["final"].values, self.dataset["weights"].values, names)
 
     def at(self, t: float) -> Cloud:
         """The measure at the save time nearest to t."""
+        self._require_single()
         names = tuple(str(c) for c in self.dataset["coordinate"].values)
         return Cloud(self.dataset["theta"].sel(time=t, method="nearest").values, self.dataset["weights"].values, names)
+
+    def _require_single(self) -> None:
+        require(self.replicas is None, "a measure belongs to one replica", f"{self.replicas} of them",
+                "choose one with solution.replica(0)")  # fmt: skip
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write a NetCDF file, whole or not at all; its folder is made if need be."""
@@ -80,8 +99,10 @@ class Solution:
         return target
 
     def __repr__(self) -> str:
-        last = f"risk {self.risk[-1]:.6g} at t = {self.times[-1]:g}" if len(self.times) else "nothing saved"
-        return f"<Solution {self.method}: {len(self.times)} saves, {last}, {self.outcome}>"
+        risk = np.mean(self.risk[..., -1]) if len(self.times) else math.nan
+        last = f"risk {risk:.6g} at t = {self.times[-1]:g}" if len(self.times) else "nothing saved"
+        many = f" {self.replicas} replicas," if self.replicas else ""
+        return f"<Solution {self.method}:{many} {len(self.times)} saves, {last}, {self.outcome}>"
 
 
 def load(path: str | os.PathLike) -> Solution:

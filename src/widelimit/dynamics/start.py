@@ -22,22 +22,21 @@ from jax import Array
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from widelimit.dynamics.streams import stream
 from widelimit.errors import require
 from widelimit.potentials.landscapes import reduce
 from widelimit.problem.initial import Explicit, Factor
 from widelimit.problem.statement import Problem
 
 
-def initial_reduced(problem: Problem, seed: int, n: int) -> Array:
-    """The n initial neurons of this seed in reduced coordinates; those of the full ones if d is finite."""
+def initial_reduced(problem: Problem, key: Array, n: int) -> Array:
+    """The n initial neurons of this key in reduced coordinates; those of the full ones if d is finite."""
     law = problem.initial
     if isinstance(law, Explicit) and law.theta.shape[1] == len(problem.reduced_coordinates):
         require(len(law.theta) == n, f"the explicit start must have n = {n} rows", len(law.theta), "change n")
         return jnp.asarray(law.theta)
     if math.isfinite(problem.data.d):
-        return reduce(problem, problem.sample_initial(stream(seed, "initial"), n))
-    return random_points(problem, stream(seed, "initial"), n)
+        return reduce(problem, problem.sample_initial(key, n))
+    return random_points(problem, key, n)
 
 
 def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array, Array]:

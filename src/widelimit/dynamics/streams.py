@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 from jax import Array
 
 from widelimit.errors import is_whole, require
 
-CAUSES = ("initial", "data", "noise", "batch")
+CAUSES = ("initial", "data", "noise", "batch", "field")
+REPLICAS = 2**31  # replicas are told apart by numbers no block or step reaches
 
 
-def stream(seed: int, cause: str) -> Array:
-    """The key of one cause of randomness."""
-    return jax.random.fold_in(jax.random.key(seed), CAUSES.index(cause))
+def stream(seed: int, cause: str, replica: int = 0) -> Array:
+    """The key of one cause of randomness; replica 0 is the run without replicas."""
+    key = jax.random.fold_in(jax.random.key(seed), CAUSES.index(cause))
+    return jax.random.fold_in(key, REPLICAS + replica) if replica else key
+
+
+def streams(seed: int, cause: str, replicas: int | None) -> Array:
+    """The key of a single run (None), or the keys of all replicas, (R,)."""
+    key = stream(seed, cause)
+    if replicas is None:
+        return key
+    others = jax.vmap(jax.random.fold_in, (None, 0))(key, REPLICAS + jnp.arange(1, replicas, dtype="uint32"))
+    return jnp.concatenate([key[None], others])
 
 
 def check_seed(seed: int) -> int:

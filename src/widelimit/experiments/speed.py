@@ -22,7 +22,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.dynamics.methods import SGD
-from widelimit.dynamics.sgd import BLOCK_ROWS, Iteration, layout_for, sgd_steps
+from widelimit.dynamics.sgd import BLOCK_ROWS, iteration, sgd_steps
 from widelimit.dynamics.streams import stream
 from widelimit.errors import InputError, require_count, require_known
 from widelimit.experiments.demo import two_classes
@@ -76,8 +76,8 @@ def _best(peers: dict[str, Peer], repeats: int) -> dict[str, float]:
 
 
 def _ours(problem: Problem, method: SGD, theta: Array) -> Peer:
-    iteration = Iteration(problem.data, problem.neuron, 0.0, problem.schedule, method.step, layout_for(1))
-    return lambda: sgd_steps(iteration, theta, stream(0, "data"), 0, STEPS["ours"])
+    fixed, keys = iteration(problem, method), (stream(0, "data"), stream(0, "noise"))
+    return lambda: sgd_steps(fixed, None, theta, *keys, 0, STEPS["ours"])
 
 
 def _floor(problem: Problem, theta: Array) -> Peer:

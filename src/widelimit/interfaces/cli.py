@@ -20,6 +20,7 @@ from widelimit.interfaces import tables
 
 if TYPE_CHECKING:
     from widelimit.dynamics.solution import Solution
+    from widelimit.theory.coupling import Comparison
 
 app = typer.Typer(
     add_completion=False,
@@ -129,6 +130,54 @@ def demo(
 
 
 @app.command()
+def compare(
+    d: Annotated[str, typer.Option(help="Dimension of the data.")] = "40",
+    delta: Annotated[float, typer.Option(help="Contrast Δ of the two classes, in (0, 1).")] = 0.8,
+    informative: Annotated[
+        int | None, typer.Option(help="Number of informative directions [default: all].", show_default=False)
+    ] = None,
+    activation: Annotated[str, typer.Option(help="Activation σ, by name.")] = "ramp",
+    scale: Annotated[float, typer.Option(help="κ of the start w ~ N(0, κ²/d I).")] = 0.8,
+    n: Annotated[int, typer.Option(help="Number of neurons N.")] = 200,
+    step: Annotated[float, typer.Option(help="Step ε of SGD and GD.")] = 1e-3,
+    t_end: Annotated[float, typer.Option(help="Horizon in time t = kε.")] = 1.0,
+    replicas: Annotated[
+        int | None, typer.Option(help="Independent couplings, averaged [default: one].", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the picture and the records.")] = Path("widelimit-compare"),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
+) -> int:
+    """The five dynamics from the same neurons: where the gap between SGD and the PDE comes from."""
+    from widelimit.experiments import gap
+
+    chosen = gap.setting(_dimension(d), delta, informative, activation, scale, n, step, t_end, seed, replicas)
+    _require_writable(out)
+    try:
+        result = gap.run(chosen)
+    except (Diverged, Interrupted) as stop:
+        _show_comparison(stop.solution, out, as_json)
+        raise
+    _show_comparison(result, out, as_json)
+    return 0
+
+
+def _show_comparison(result: Comparison, out: Path, as_json: bool) -> None:
+    from widelimit.interfaces.figures import figure
+
+    files = [str(solution.save(out / f"{name.lower()}.nc")) for name, solution in result.solutions.items()]
+    if len(result.times) >= 2 and result.parts:
+        picture = out / "compare.png"
+        figure(result).savefig(picture, dpi=150)
+        files.append(str(picture))
+    if as_json:
+        print(json.dumps({"outcome": result.outcome, "advice": result.advice, "rows": result.table(), "files": files}))
+        return
+    tables.print_parts(result.table(), result.parts)
+    print("\n".join(f"saved {name}" for name in files))
+
+
+@app.command()
 def bench(
     n: Annotated[int, typer.Option(help="Number of neurons N.")] = 800,
     d: Annotated[int, typer.Option(help="Dimension of the data.")] = 320,
@@ -182,7 +231,7 @@ def _dimension(text: str) -> float:
     if math.isnan(value):
         raise InputError("d must be a whole number of at least 1, got nan: try --d 40.")
     if math.isinf(value):
-        raise InputError("the demo runs SGD, which needs a finite dimension, got inf: try --d 1000.")
+        raise InputError("SGD needs a finite dimension, got inf: try --d 1000.")
     return int(value) if value == int(value) else value
 
 

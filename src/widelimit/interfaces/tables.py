@@ -18,6 +18,16 @@ def print_gap(rows: list[dict[str, float]]) -> None:
     Console().print(table)
 
 
+def print_parts(rows: list[dict[str, float]], parts: tuple[str, ...]) -> None:
+    """The parts of the risk gap over time, and the distance of the neurons."""
+    table = Table(title="|gap| of the population risk, part by part, and mean distance of coupled neurons")
+    for heading in ("t", *parts, "distance"):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(f"{row['t']:.3g}", *(f"{row[part]:.2e}" for part in parts), f"{row['distance']:.2e}")
+    Console().print(table)
+
+
 def print_speed(results: list[dict[str, Any]]) -> None:
     """Cost of a step of every peer, and how much faster ours is."""
     for result in results:

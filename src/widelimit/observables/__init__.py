@@ -1,7 +1,25 @@
-"""4. What is measured on ρ, blind to who produced it: functions of a `Cloud`."""
+"""4. What is measured on ρ, blind to who produced it: functions of a `Cloud`, or of the clouds of a `Solution`."""
 
 from widelimit.observables.density import binned_density, smooth_density
+from widelimit.observables.distances import pair_distance, wasserstein
+from widelimit.observables.fluctuations import fluctuations
 from widelimit.observables.moments import moment, summary
 from widelimit.observables.risk import risk
+from widelimit.observables.statistics import average, mass, quantile, variance
+from widelimit.observables.weak_form import weak_residual
 
-__all__ = ["binned_density", "moment", "risk", "smooth_density", "summary"]
+__all__ = [
+    "average",
+    "binned_density",
+    "fluctuations",
+    "mass",
+    "moment",
+    "pair_distance",
+    "quantile",
+    "risk",
+    "smooth_density",
+    "summary",
+    "variance",
+    "wasserstein",
+    "weak_residual",
+]

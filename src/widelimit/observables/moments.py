@@ -11,6 +11,7 @@ import numpy as np
 
 from widelimit.errors import require_count
 from widelimit.measures import Cloud
+from widelimit.observables.statistics import variance
 
 
 def moment(coordinate: str, power: int = 1) -> Callable[[Cloud], float]:
@@ -25,9 +26,4 @@ def summary(cloud: Cloud) -> dict[str, tuple[float, float]]:
     >>> summary(Cloud(np.array([[1.0], [3.0]]), np.array([0.5, 0.5]), ("r",)))
     {'r': (2.0, 1.0)}
     """
-    result = {}
-    for name in cloud.coordinates:
-        values = cloud.column(name)
-        mean = float(cloud.mean(values))
-        result[name] = (mean, float(np.sqrt(cloud.mean((values - mean) ** 2))))
-    return result
+    return {name: (moment(name)(cloud), float(np.sqrt(variance(name)(cloud)))) for name in cloud.coordinates}

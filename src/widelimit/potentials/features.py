@@ -13,6 +13,7 @@ Orders are kept while k!/Π k_g! · Π M_{k_g}(d_g) · Π (k_g/k)^{k_g}, the lar
 exceeds the tolerance, up to order 60. In few dimensions (or few informative ones) the sum converges slowly; what may be
 left, from 1e−6 of E σ² at d = 10 to a tenth at d = 2, is said in a warning. At d = ∞ only k = 0 remains.
 A radius below 0 counts as 0, so that mass which reaches a conical minimum at the origin stays there.
+Features are never stored for more than ``chunk`` neurons: time and θ are linear in n, everything else is bounded.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from widelimit.potentials.chunks import by_chunks, sum_chunks
 from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.landscape_base import Landscape, length, split_columns
 from widelimit.potentials.smoothing import smoothed
@@ -40,10 +43,14 @@ WORTH_A_WARNING = 1e-6
 
 @dataclass(frozen=True)
 class FeatureLandscape(Landscape):
-    """V, U, Ψ, ∇Ψ, R in the coordinates a, b, r_1, r_2, … at a cost of O(n Q)."""
+    """V, U, Ψ, ∇Ψ, R in the coordinates a, b, r_1, r_2, … at a cost of O(n Q).
+
+    chunk   neurons whose features are held at one time
+    """
 
     names: tuple[str, ...]
     tolerance: float = 1e-10
+    chunk: int = 2048
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -86,7 +93,7 @@ class FeatureLandscape(Landscape):
     def external(self, theta: Array) -> Array:
         """V(θ) = −Σ_q p_q y_q Φ_q(θ)."""
         p, y, _ = self._constants
-        return -self.features(theta) @ (p * y)
+        return self._against(theta, -p * y)
 
     def pair(self, theta: Array, other: Array) -> Array:
         """U(θ, θ') = Σ_q p_q Φ_q(θ) Φ_q(θ')."""
@@ -94,19 +101,50 @@ class FeatureLandscape(Landscape):
 
     def mean_pair(self, theta: Array, points: Array, weights: Array) -> Array:
         """Σ_q p_q Φ_q(θ) F_q."""
-        return self.features(theta) @ (self._constants[0] * (weights @ self.features(points)))
+        return self._against(theta, self._constants[0] * self.mean_features(points, weights))
 
     def psi_of(self, theta: Array, points: Array, weights: Array) -> Array:
         """Σ_q p_q (F_q − y_q) Φ_q(θ) + (λ/2)|θ|²."""
-        p, y, _ = self._constants
-        residual = p * (weights @ self.features(points) - y)
-        return self.features(theta) @ residual + self.penalty(theta)
+        return self._against(theta, self._residual(self.mean_features(points, weights))) + self.penalty(theta)
+
+    @partial(jax.jit, static_argnums=0)
+    def gradient(self, theta: Array, points: Array, weights: Array) -> Array:
+        """Σ_q p_q (F_q − y_q) ∇Φ_q(θ) + λθ."""
+        residual = self._residual(self.mean_features(points, weights))
+
+        def slope(rows: Array) -> Array:
+            return jax.grad(lambda t: jnp.sum(self.features(t) @ residual))(rows)
+
+        return by_chunks(slope, theta, self.chunk) + self.ridge * theta
+
+    @partial(jax.jit, static_argnums=0)
+    def self_gradient(self, theta: Array, weights: Array) -> Array:
+        """The gradient at the particles themselves; the features of few are evaluated once."""
+        if len(theta) > self.chunk:
+            return self.gradient(theta, theta, weights)
+        features, pull = jax.vjp(self.features, theta)
+        residual = self._residual(weights @ features)
+        return pull(jnp.broadcast_to(residual, features.shape))[0] + self.ridge * theta
 
     @partial(jax.jit, static_argnums=0)
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ) = Σ_q p_q (y_q − F_q)²."""
         p, y, _ = self._constants
-        return jnp.sum(p * (y - weights @ self.features(points)) ** 2)
+        return jnp.sum(p * (y - self.mean_features(points, weights)) ** 2)
+
+    def mean_features(self, points: Array, weights: Array) -> Array:
+        """F = Σ_j weights_j Φ(θ_j), (Q,)."""
+        rows = jnp.concatenate([weights[:, None], points], axis=1)
+        return sum_chunks(lambda part: part[:, 0] @ self.features(part[:, 1:]), rows, self.chunk)
+
+    def _residual(self, mean: Array) -> Array:
+        """p_q (F_q − y_q)."""
+        p, y, _ = self._constants
+        return jnp.asarray(p) * (mean - y)
+
+    def _against(self, theta: Array, vector: Any) -> Array:
+        """Σ_q Φ_q(θ) vector_q, (n,)."""
+        return by_chunks(lambda rows: self.features(rows) @ vector, theta, self.chunk)
 
 
 def _monomials(squares: Array, orders: tuple[tuple[int, ...], ...]) -> Array:

@@ -79,6 +79,22 @@ class Landscape(ABC):
         """∇Ψ at every row of theta in the field of Σ_j weights_j δ(points_j), (n, D)."""
         return jax.grad(lambda t: jnp.sum(self.psi_of(t, points, weights)))(theta)
 
+    @partial(jax.jit, static_argnums=0)
+    def self_gradient(self, theta: Array, weights: Array) -> Array:
+        """∇Ψ at every particle of ρ = Σ_j weights_j δ(θ_j) in the field of that same ρ, (n, D)."""
+        return self.gradient(theta, theta, weights)
+
+    def near(self, theta: Array, weights: Array) -> Landscape:
+        """A landscape whose `self_gradient` agrees with this one around θ and may be cheaper.
+
+        theta   (n, D), or (R, n, D): replicas, the worst of which decides; values, not traced
+        """
+        return self
+
+    def holds(self, theta: Array, weights: Array) -> bool:
+        """Whether a landscape that `near` returned is still certified at θ; shapes as there."""
+        return True
+
     def psi_of(self, theta: Array, points: Array, weights: Array) -> Array:
         """Ψ, traceable."""
         return self.external(theta) + self.mean_pair(theta, points, weights) + self.penalty(theta)

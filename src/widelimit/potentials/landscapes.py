@@ -11,7 +11,7 @@ from jax import Array
 
 from widelimit.errors import is_finite, require
 from widelimit.potentials.features import FeatureLandscape
-from widelimit.potentials.landscape_base import Landscape
+from widelimit.potentials.landscape_base import Landscape, length
 from widelimit.potentials.pairwise import PairwiseLandscape
 from widelimit.potentials.quadrature import check_traceable
 from widelimit.problem.activations import General
@@ -53,5 +53,5 @@ def reduce(problem: Problem, theta: Any) -> Array:
     )
     scalars = len(problem.neuron.scalars)
     cuts = np.cumsum([int(g.d) for g in problem.data.groups])[:-1]
-    radii = [jnp.linalg.norm(w, axis=1, keepdims=True) for w in jnp.split(theta[:, scalars:], cuts, axis=1)]
+    radii = [length(w)[:, None] for w in jnp.split(theta[:, scalars:], cuts, axis=1)]
     return jnp.concatenate([theta[:, :scalars], *radii], axis=1)

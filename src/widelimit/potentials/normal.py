@@ -55,6 +55,7 @@ def _hinge_series() -> np.ndarray:
     return np.polynomial.chebyshev.chebfit(nodes, [scaled(v) for v in nodes], 32)
 
 
+@jax.custom_jvp
 def hinge(z: Array) -> Array:
     """ψ(z) = E (G − z)_+ for z ≥ 0."""
     v = (z - 3) / (z + 3)
@@ -63,6 +64,12 @@ def hinge(z: Array) -> Array:
         here, after = c + 2 * v * here - after, here
     g = (_hinge_series()[0] + v * here - after) / (1 + z) ** 2
     return density(z) * g
+
+
+@hinge.defjvp
+def _hinge_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
+    """ψ' = −Φ̄."""
+    return hinge(*primals), -tail(*primals) * tangents[0]
 
 
 @jax.custom_jvp
@@ -78,8 +85,7 @@ def bivariate_tail(z: Array, z2: Array, corr: Array) -> Array:
 def _bivariate_tail_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     """∂L/∂z = −φ(z) Φ̄(v'), ∂L/∂c = φ_2, away from |c| = 1."""
     z, z2, corr = primals
-    root = jnp.sqrt((1 - corr) * (1 + corr))
-    v, v2 = (z - corr * z2) / root, (z2 - corr * z) / root
+    v, v2, root = _conditioned(z, z2, corr)
     slopes = (-density(z) * tail(v2), -density(z2) * tail(v), density(z2) * density(v) / root)
     return bivariate_tail(*primals), sum(
         (slope * t for slope, t in zip(slopes, tangents, strict=True)), jnp.zeros_like(z)
@@ -144,15 +150,21 @@ def _bivariate_hinge_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]
 
 def _hinge_and_slopes(z: Array, z2: Array, corr: Array) -> tuple[Array, Array, Array, Array]:
     """H and its derivatives in z, z', c: ∂H/∂c = L, ∂H/∂z = −E 1{G > z}(G' − z')_+."""
-    root = jnp.sqrt(jnp.maximum((1 - corr) * (1 + corr), 0.0))
-    safe = jnp.where(root > 0, root, 1.0)
-    v = jnp.where(root > 0, (z - corr * z2) / safe, _sign_at_end(z - corr * z2))
-    v2 = jnp.where(root > 0, (z2 - corr * z) / safe, _sign_at_end(z2 - corr * z))
+    v, v2, root = _conditioned(z, z2, corr)
     both = bivariate_tail(z, z2, corr)
     one, two = density(z) * tail(v2), density(z2) * tail(v)
     joint = density(z2) * density(v) * root  # (1 − c²) φ_2 = √(1−c²) φ(z') φ(v)
     value = (corr + z * z2) * both - z * two - z2 * one + joint
     return value, z2 * both - corr * one - two, z * both - corr * two - one, both
+
+
+def _conditioned(z: Array, z2: Array, corr: Array) -> tuple[Array, Array, Array]:
+    """v, v' and √(1−c²); written as (z − z')/√(1−c²) + z' √((1−c)/(1+c)), which keeps its digits as c → 1."""
+    flip, c = jnp.where(corr < 0, -1.0, 1.0), jnp.abs(corr)
+    y, root = flip * z2, jnp.sqrt(jnp.maximum((1 - c) * (1 + c), 0.0))
+    slant = jnp.sqrt(jnp.maximum(1 - c, 0.0) / (1 + c))
+    gap = jnp.where(root > 0, (z - y) / jnp.where(root > 0, root, 1.0), _sign_at_end(z - y))
+    return gap + y * slant, flip * (z * slant - gap), root
 
 
 def _sign_at_end(gap: Array) -> Array:

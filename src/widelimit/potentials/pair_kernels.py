@@ -24,23 +24,29 @@ import jax.numpy as jnp
 from jax import Array
 
 from widelimit.potentials.normal import bivariate_hinge, bivariate_tail, tail
-from widelimit.potentials.smoothing import smoothed, value
-from widelimit.problem.activations import Activation, ErrorFunction, General, PiecewiseLinear, Polynomial, Sinusoid
+from widelimit.potentials.smoothing import smoothed
+from widelimit.problem.activations import Activation, ErrorFunction, PiecewiseLinear, Polynomial, Sinusoid
 
 SERIES_ORDER = 100
-UNROLLED = 64
+UNROLLED = 64  # orders written out one by one; longer series go in runs
+RUN = 16
 POINT = 1e-12  # a deviation below this is a point mass
 
 
 @singledispatch
 def kernel(activation: Activation, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
     """E σ(h) σ(h'), (n, n'); without a closed form, by Mehler's series."""
-    return mehler(smoothed(activation, SERIES_ORDER, m, s), smoothed(activation, SERIES_ORDER, m2, s2), corr)
+    return _series(activation, SERIES_ORDER, m, s, m2, s2, corr)
 
 
 @kernel.register
 def _(activation: Polynomial, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
-    return mehler(smoothed(activation, activation.degree, m, s), smoothed(activation, activation.degree, m2, s2), corr)
+    return _series(activation, activation.degree, m, s, m2, s2, corr)
+
+
+def _series(activation: Activation, order: int, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+    a, a2 = (smoothed(activation, order, *x).T[:, None] for x in ((m, s), (m2, s2)))
+    return mehler(a, a2, corr)
 
 
 @kernel.register
@@ -82,43 +88,22 @@ def _(activation: PiecewiseLinear, m: Array, s: Array, m2: Array, s2: Array, cor
     return both + one + two + line[:, None] * line2 + activation.slope**2 * covariance
 
 
-def second_moment(activation: Activation, m: Array, s: Array) -> Array:
-    """E σ(m + sG)², shape of m: the kernel of a neuron with itself."""
-    if not isinstance(activation, General):
-
-        def own(m: Array, s: Array) -> Array:
-            return kernel(activation, m[None], s[None], m[None], s[None], jnp.ones((1, 1)))[0, 0]
-
-        return jax.vmap(own)(m.ravel(), s.ravel()).reshape(m.shape)
-    return value(General(_Squared(activation), activation.kinks, f"{activation.name}²"), m, s)
-
-
-class _Squared:
-    """x ↦ σ(x)², hashable by σ so that its quadrature is planned once."""
-
-    def __init__(self, activation: Activation):
-        self.activation = activation
-
-    def __call__(self, x: Array) -> Array:
-        return self.activation(x) ** 2
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Squared) and self.activation == other.activation
-
-    def __hash__(self) -> int:
-        return hash(("squared", self.activation))
-
-
 def mehler(a: Array, a2: Array, corr: Array) -> Array:
-    """Σ_k c^k A_k A'_k by Horner's rule, (n, n'), for A of shape (n, K + 1) and A' of shape (n', K + 1)."""
-    if a.shape[1] <= UNROLLED:
-        total = jnp.zeros_like(corr)
-        for k in reversed(range(a.shape[1])):
-            total = total * corr + a[:, k, None] * a2[:, k]
-        return total
+    """Σ_k c^k Σ_q A_kq A'_kq by Horner's rule, (n, n'), for A of shape (orders, q, n), A' of shape (orders, q, n')."""
+    if len(a) <= UNROLLED:
+        return _horner(jnp.zeros_like(corr), a, a2, corr)
+    a, a2 = (_in_runs(x) for x in (a, a2))
+    return jax.lax.scan(
+        lambda total, run: (_horner(total, *run, corr), None), jnp.zeros_like(corr), (a, a2), reverse=True
+    )[0]
 
-    def step(total: Array, columns: tuple[Array, Array]) -> tuple[Array, None]:
-        one, two = columns
-        return total * corr + one[:, None] * two, None
 
-    return jax.lax.scan(step, jnp.zeros_like(corr), (a.T[::-1], a2.T[::-1]))[0]
+def _horner(total: Array, a: Array, a2: Array, corr: Array) -> Array:
+    for one, two in zip(a[::-1], a2[::-1], strict=True):
+        total = total * corr + sum(x[:, None] * y for x, y in zip(one, two, strict=True))
+    return total
+
+
+def _in_runs(a: Array) -> Array:
+    """Orders in runs of RUN, zeros after the last."""
+    return jnp.pad(a, ((0, -len(a) % RUN), (0, 0), (0, 0))).reshape(-1, RUN, *a.shape[1:])

@@ -3,18 +3,18 @@
     V(θ) = −Σ_c p_c y_c a A_0(b, s_c),          s_c = |Σ_c^{1/2} w|
     U(θ, θ') = Σ_c p_c a a' K(b, s_c; b', s'_c; corr_c),   corr_c = ⟨w, Σ_c w'⟩/(s_c s'_c)
 
-K is the pairwise kernel of widelimit.potentials.pair_kernels. One Gram matrix per class serves values and gradients:
-O(n n' d) for it, O(n n') for the rest.
+K is the pairwise kernel of widelimit.potentials.pair_kernels: O(n n' d) for a Gram matrix, O(n n') for the rest.
 
-The risk of a cloud needs no closed form where Mehler's series is certified: the diagonal is exact, the rest is cut at
-the first of RISK_ORDERS whose Cauchy–Schwarz bound is below the tolerance, and a closed kernel takes over if none is.
-Without a closed kernel the order goes up to 100, and a warning states the bound if that is not enough.
+Neurons in their own field need no closed form where Mehler's series is certified: the diagonal is exact, the rest is
+cut at the first of ORDERS whose bound (widelimit.potentials.series_bounds) is below the tolerance, in R absolute, in
+∇Ψ relative to the scale S there. A closed kernel takes over if none is; without one the last order is used, and a
+warning states the bound.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -22,35 +22,39 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from widelimit.potentials import pair_series
 from widelimit.potentials.landscape_base import Landscape, length, split_columns
-from widelimit.potentials.pair_kernels import SERIES_ORDER, kernel, mehler, second_moment
-from widelimit.potentials.smoothing import smoothed, value
+from widelimit.potentials.pair_kernels import SERIES_ORDER, kernel
+from widelimit.potentials.pair_series import deviations, families, seen_by
+from widelimit.potentials.series_bounds import bounds, climb
+from widelimit.potentials.smoothing import value
 from widelimit.problem.activations import General
 
-RISK_ORDERS = (28, 60)
+ORDERS = (8, 16, 28, 40, 60, SERIES_ORDER)
+HEADROOM = 10.0  # `near` asks for this much more than `holds`, so that neurons may move
 
 
 @dataclass(frozen=True)
 class PairwiseLandscape(Landscape):
-    """V, U, Ψ, ∇Ψ, R in the coordinates a, b, w_1, …, w_d."""
+    """V, U, Ψ, ∇Ψ, R in the coordinates a, b, w_1, …, w_d.
+
+    order   where `self_gradient` cuts Mehler's series; None: it uses the closed kernel
+    """
 
     names: tuple[str, ...]
     tolerance: float = 1e-10
+    order: int | None = None
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         """a, b (those that exist) and the inner weights."""
         return self.names
 
-    def _scales(self) -> np.ndarray:
-        """Standard deviation of every direction of x in every class, (classes, d)."""
-        return np.concatenate([np.repeat(np.array([g.tau]), int(g.d), axis=0) for g in self.data.groups]).T
-
     def external(self, theta: Array) -> Array:
         """V(θ)."""
         a, b, w = split_columns(self.neuron, theta)
         total = jnp.zeros_like(a)
-        for p, y, scale in zip(self.data.probabilities, self.data.labels, self._scales(), strict=True):
+        for p, y, scale in zip(self.data.probabilities, self.data.labels, deviations(self.data), strict=True):
             total -= p * y * a * value(self.neuron.activation, b, length(w * scale))
         return total
 
@@ -59,7 +63,7 @@ class PairwiseLandscape(Landscape):
         a, b, w = split_columns(self.neuron, theta)
         a2, b2, w2 = split_columns(self.neuron, other)
         total = jnp.zeros((len(a), len(a2)))
-        for p, scale in zip(self.data.probabilities, self._scales(), strict=True):
+        for p, scale in zip(self.data.probabilities, deviations(self.data), strict=True):
             s, s2, corr = _correlate(w * scale, w2 * scale)
             total += p * kernel(self.neuron.activation, b, s, b2, s2, corr)
         return a[:, None] * a2 * total
@@ -68,22 +72,56 @@ class PairwiseLandscape(Landscape):
         """Σ_j weights_j U(θ, θ_j)."""
         return self.pair(theta, points) @ weights
 
+    @partial(jax.jit, static_argnums=0)
+    def self_gradient(self, theta: Array, weights: Array) -> Array:
+        """∇Ψ at every neuron in the field of all of them, by the series if an order is set."""
+        if self.order is None:
+            return self.gradient(theta, theta, weights)
+        scalars = self.neuron.scalars
+        columns = split_columns(self.neuron, theta)
+        total = self.ridge * theta
+        for family in families(self.data):
+            at = seen_by(family, *columns)
+            scalar, by_w = pair_series.field(family, self.neuron.activation, self.order, at, weights, scalars)
+            total += jnp.concatenate([*(scalar[name][:, None] for name in scalars), by_w], axis=1)
+        return total
+
+    def near(self, theta: Array, weights: Array) -> PairwiseLandscape:
+        """The landscape with the lowest order certified around θ; the worst of several replicas decides."""
+        order, error = _certified(self, ORDERS, (np.inf, self.tolerance / HEADROOM), theta, weights)
+        return replace(self, order=self._or_last(order, "gradient", error[1]))
+
+    def holds(self, theta: Array, weights: Array) -> bool:
+        """Whether the order is certified at θ, or there is no better one."""
+        if self.order is None:
+            return True
+        order, error = _certified(self, (self.order,) * len(ORDERS), (np.inf, self.tolerance), theta, weights)
+        is_last = self.order == ORDERS[-1] and self._is_open
+        return order is not None or (is_last and self._or_last(order, "gradient", error[1]) is not None)
+
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ), by the cheapest certified route."""
-        closed = not isinstance(self.neuron.activation, General)
-        for order in RISK_ORDERS if closed else (*RISK_ORDERS, SERIES_ORDER):
-            risk, bound = _series_risk(self, order, points, weights)
-            if float(bound) <= self.tolerance:
-                return risk
-        if closed:
-            return _kernel_risk(self, points, weights)
-        warnings.warn(
-            f"the risk of nearly parallel neurons with a large norm is only known to {float(bound):.1g} for this "
-            "activation, whose pairwise kernel has no closed form",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return risk
+        order, error = _certified(self, ORDERS, (self.tolerance, np.inf), points, weights)
+        order, plain = self._or_last(order, "risk", error[0]), replace(self, order=None)
+        return _kernel_risk(plain, points, weights) if order is None else _series_risk(plain, order, points, weights)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the kernel lacks a closed form."""
+        return isinstance(self.neuron.activation, General)
+
+    def _or_last(self, order: int | None, what: str, error: float) -> int | None:
+        """A certified order; without one, None if there is a closed kernel to fall back on, else the last order."""
+        if order is not None or not self._is_open:
+            return order
+        if not error <= self.tolerance:
+            warnings.warn(
+                f"the {what} of nearly parallel neurons with a large norm is only known to {error:.1g} for this "
+                "activation, whose pairwise kernel has no closed form",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return ORDERS[-1]
 
 
 def _correlate(w: Array, w2: Array) -> tuple[Array, Array, Array]:
@@ -101,20 +139,41 @@ def _kernel_risk(landscape: PairwiseLandscape, points: Array, weights: Array) ->
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _series_risk(landscape: PairwiseLandscape, order: int, points: Array, weights: Array) -> tuple[Array, Array]:
-    """R(ρ) with Mehler's series cut at ``order`` off the diagonal, and a bound of the error."""
-    a, b, w = split_columns(landscape.neuron, points)
-    activation, load = landscape.neuron.activation, weights * a
-    lengths, _, cosines = zip(*(_correlate(w * scale, w * scale) for scale in landscape._scales()), strict=True)
-    s = jnp.stack(lengths)
-    m = jnp.broadcast_to(b, s.shape)
-    smooth, own = smoothed(activation, order, m, s), second_moment(activation, m, s)
-    left = jnp.abs(load) * jnp.sqrt(jnp.maximum(own - jnp.sum(smooth**2, axis=-1), 0.0))
-    risk = bound = jnp.zeros(())
-    for c, (p, y) in enumerate(zip(landscape.data.probabilities, landscape.data.labels, strict=True)):
-        corr = cosines[c] - jnp.diag(jnp.diag(cosines[c]))
-        mean, rest = smooth[c, :, 0], smooth[c].at[:, 0].set(0.0)
-        diagonal, off_diagonal = load**2 @ (own[c] - mean**2), load @ mehler(rest, rest, corr) @ load
-        risk += p * ((y - load @ mean) ** 2 + off_diagonal + diagonal)
-        bound += p * (left[c] @ jnp.abs(corr) ** (order + 1) @ left[c])
-    return risk, bound
+def _series_risk(landscape: PairwiseLandscape, order: int, points: Array, weights: Array) -> Array:
+    """R(ρ) with Mehler's series cut at ``order`` off the diagonal."""
+    activation, columns, total = landscape.neuron.activation, split_columns(landscape.neuron, points), jnp.zeros(())
+    for family in families(landscape.data):
+        total += pair_series.risk(family, activation, order, seen_by(family, *columns), weights)
+    return total
+
+
+def _certified(
+    landscape: PairwiseLandscape, orders: tuple[int, ...], limits: tuple[float, float], theta: Array, weights: Array
+) -> tuple[int | None, np.ndarray]:
+    """The first order that is certified in every replica, if any is, and the largest bounds met last, of R and ∇Ψ/S."""
+    ladder, found = jnp.asarray(orders, float), []
+    plain = replace(landscape, order=None)  # compiled once for all orders
+    for one in theta if theta.ndim == 3 else theta[None]:
+        position, errors = _climb(plain, ladder, jnp.asarray(limits), one, weights)
+        found.append((int(position), *np.asarray(errors)))
+    highest, *worst = np.max(found, axis=0)
+    return (orders[int(highest)] if np.all(worst <= np.array(limits)) else None), np.array(worst)
+
+
+@partial(jax.jit, static_argnums=0)
+def _climb(
+    landscape: PairwiseLandscape, orders: Array, limits: Array, theta: Array, weights: Array
+) -> tuple[Array, Array]:
+    """The position of the first order whose bounds of R and ∇Ψ/S are within the limits, and these bounds."""
+    neuron, columns = landscape.neuron, split_columns(landscape.neuron, theta)
+    parts = [
+        bounds(family, neuron.activation, seen_by(family, *columns), weights, neuron.scalars)
+        for family in families(landscape.data)
+    ]
+    scale = jnp.max(sum(size for _, size in parts))
+
+    def error(order: Array) -> Array:
+        of_risk, of_gradient = (sum(terms) for terms in zip(*(beyond(order) for beyond, _ in parts), strict=True))
+        return jnp.stack([of_risk, jnp.max(of_gradient) / jnp.where(scale > 0, scale, 1.0)])
+
+    return climb(error, orders, limits)

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.custom_batching import custom_vmap
 from jax.experimental.jet import jet
 
 from widelimit.errors import InputError
@@ -65,11 +66,28 @@ def scaled_slopes(activation: General, m: Array, s: Array, order: int) -> Array:
     )
 
 
+def square_of_slope(activation: General, m: Array, s: Array) -> Array:
+    """E σ'(m + sG)²."""
+    slope = _derivative(activation)
+    return _climb(activation, s, lambda n: _mean(activation, n, m, s, lambda x: slope(x) ** 2))
+
+
 def _climb(activation: General, s: Array, rule: Callable[[int], Array]) -> Array:
     """Apply the smallest rule that reaches the largest s."""
     limits = jnp.asarray(ladder(activation).limits[:-1])
-    rung = jnp.searchsorted(limits, jnp.max(s, initial=0.0))
+    rung = jnp.searchsorted(limits, _largest(jax.lax.stop_gradient(s)))
     return jax.lax.switch(rung, [lambda n=n: rule(n) for n in RUNGS])
+
+
+@custom_vmap
+def _largest(s: Array) -> Array:
+    return jnp.max(s, initial=0.0)
+
+
+@_largest.def_vmap
+def _(size: int, batched: list[bool], s: Array) -> tuple[Array, bool]:
+    """One rule for the whole batch: a choice for each of its members would evaluate every rule."""
+    return _largest(s), False
 
 
 @lru_cache(maxsize=32)
@@ -93,9 +111,10 @@ def _panels(activation: General, n: int, m: Array, s: Array) -> tuple[Array, Arr
     return g.reshape(*m.shape, -1), weights.reshape(*m.shape, -1)
 
 
-def _mean(activation: General, n: int, m: Array, s: Array) -> Array:
+def _mean(activation: General, n: int, m: Array, s: Array, of: Callable[[Array], Array] | None = None) -> Array:
+    """E σ(m + sG), or that of a function with the kinks of σ."""
     g, weights = _panels(activation, n, m, s) if activation.kinks else _trapezoid(n, REACH)
-    return jnp.sum(weights * activation(m[..., None] + s[..., None] * g), axis=-1)
+    return jnp.sum(weights * (of or activation)(m[..., None] + s[..., None] * g), axis=-1)
 
 
 def _direct(activation: General, n: int, m: Array, s: Array, order: int) -> Array:

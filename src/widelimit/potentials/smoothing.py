@@ -68,7 +68,7 @@ def slopes(activation: Activation, m: Array, s: Array, order: int) -> Array:
     raise TypeError(f"no smoothing is known for {activation!r}")
 
 
-def _knots(activation: PiecewiseLinear, m: Array, s: Array) -> tuple[Array, Array, Array]:
+def knot_scores(activation: PiecewiseLinear, m: Array, s: Array) -> tuple[Array, Array, Array]:
     """Distances t_j − m and scores z_j of the knots on a new last axis, and the jumps δ_j."""
     gap = jnp.asarray(activation.knots) - m[..., None]
     spread = jnp.where(s > 0, s, 1.0)[..., None]
@@ -79,13 +79,13 @@ def _knots(activation: PiecewiseLinear, m: Array, s: Array) -> tuple[Array, Arra
 
 @value.register
 def _(activation: PiecewiseLinear, m: Array, s: Array) -> Array:
-    _, z, jumps = _knots(activation, m, s)
+    _, z, jumps = knot_scores(activation, m, s)
     return activation(m) + s * jnp.sum(jumps * hinge(jnp.abs(z)), axis=-1)
 
 
 @slopes.register
 def _(activation: PiecewiseLinear, m: Array, s: Array, order: int) -> Array:
-    gap, z, jumps = _knots(activation, m, s)
+    gap, z, jumps = knot_scores(activation, m, s)
     # a knot at m itself counts half: its jump times Φ̄(0)
     local = activation.slope + jnp.sum(jumps * jnp.where(gap < 0, 1.0, 0.0), axis=-1)
     side = jnp.where(gap < 0, -1.0, 1.0)

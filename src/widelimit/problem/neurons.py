@@ -4,7 +4,7 @@
 
 a   outer weight   absent (a = 1), fixed at its initial value, or trained
 b   bias           absent (b = 0), fixed at its initial value, or trained
-w   inner weights  always trained
+w   inner weights  trained, free in R^d or kept on the unit sphere |w| = 1
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from widelimit.errors import require_known
 from widelimit.problem.activations import Activation, activation
 
 ROLES = ("absent", "fixed", "trained")
+DOMAINS = ("free", "sphere")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Ridge:
     activation: Activation
     outer: str
     bias: str
+    inner: str = "free"
 
     @property
     def scalars(self) -> tuple[str, ...]:
@@ -39,13 +41,17 @@ class Ridge:
 
 
 def ridge(
-    activation_: Activation | str | Callable[[Any], Any], *, outer: str = "absent", bias: str = "absent"
-) -> Ridge:
+    activation_: Activation | str | Callable[[Any], Any], *, outer: str = "absent", bias: str = "absent",
+    inner: str = "free",
+) -> Ridge:  # fmt: skip
     """The neuron a σ(⟨w, x⟩ + b); ``outer`` (a) and ``bias`` (b) are each "absent", "fixed" or "trained".
+
+    ``inner`` (w) is "free", or on the unit "sphere": discrete steps renormalise, flows move along the sphere.
 
     >>> ridge("relu", outer="trained").scalars
     ('a',)
     """
     require_known("role of the outer weight", outer, ROLES)
     require_known("role of the bias", bias, ROLES)
-    return Ridge(activation(activation_), outer, bias)
+    require_known("domain of the inner weights", inner, DOMAINS)
+    return Ridge(activation(activation_), outer, bias, inner)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from widelimit.errors import InputError, is_finite, require, require_positive
+from widelimit.errors import InputError, is_finite, is_number, require, require_positive
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,23 @@ class Exponential:
 
 
 @dataclass(frozen=True)
+class Window:
+    """ξ(t) = 1 for start <= t < stop, else 0."""
+
+    start: float
+    stop: float
+
+    def __call__(self, t: Any) -> Any:
+        """ξ(t); a time kε that rounding left just below an edge is on it."""
+        t = t * (1 + 1e-12)
+        return 1.0 * ((t >= self.start) & (t < self.stop))
+
+    def integral(self, t: float) -> float:
+        """clock(t) = time spent inside."""
+        return max(0.0, min(t, self.stop) - self.start)
+
+
+@dataclass(frozen=True)
 class Function:
     """ξ given as any JAX-traceable, nonnegative function of t."""
 
@@ -80,7 +97,7 @@ class Function:
         return quad(lambda u: float(self.function(u)), 0.0, t, epsabs=1e-13, epsrel=1e-12, limit=500)[0]
 
 
-Schedule = Constant | Power | Exponential | Function
+Schedule = Constant | Power | Exponential | Window | Function
 
 
 def constant(value: float = 1.0) -> Constant:
@@ -110,13 +127,20 @@ def exponential(rate: float) -> Exponential:
     return Exponential(rate)
 
 
+def window(start: float, stop: float = math.inf) -> Window:
+    """ξ(t) = 1 between start and stop, 0 before and after: for a block that is trained only then."""
+    good = is_finite(start) and is_number(stop) and 0 <= start < stop
+    require(good, "a window needs 0 <= start < stop", (start, stop), "try window(0.0, 1.0)")
+    return Window(float(start), float(stop))
+
+
 def schedule(choice: Schedule | Callable[[Any], Any]) -> Schedule:
     """A schedule from itself or from any JAX-traceable function of t."""
     if isinstance(choice, Schedule):
         return choice
     require(
         callable(choice),
-        "a schedule must be one of schedules.constant, power, exponential, or a function of t",
+        "a schedule must be one of schedules.constant, power, exponential, window, or a function of t",
         choice,
         "try schedules.power(0.25)",
     )

@@ -1,17 +1,18 @@
 """The problem: everything the finite network and its limit have in common.
 
-R(ρ) = E (y − ∫ σ*(x; θ) ρ(dθ))²,   θ_i ~ ρ_0,   ridge λ, inverse temperature β, schedule ξ
+R(ρ) = E (y − ∫ σ*(x; θ) ρ(dθ))²,   θ_i ~ ρ_0,   ridge λ, inverse temperature β, schedule ξ, mobility M
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from widelimit.errors import InputError, is_finite, is_number, require
 from widelimit.problem.data import GaussianClasses, raise_infinite
 from widelimit.problem.initial import Explicit, InitialLaw
+from widelimit.problem.mobility import Mobility, mobility
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.schedules import Constant, Schedule, schedule
 
@@ -29,6 +30,7 @@ class Problem:
     ridge     λ ≥ 0 in Ψ_λ = Ψ + (λ/2)|θ|²
     beta      inverse temperature of the noise, infinite without noise
     schedule  ξ(t), from ``wl.schedules`` or any JAX-traceable function of t
+    mobility  rates of the blocks a, b, w: a ``wl.Mobility`` or a dictionary, e.g. {"a": 0.5}
     """
 
     data: GaussianClasses
@@ -37,6 +39,7 @@ class Problem:
     ridge: float = 0.0
     beta: float = math.inf
     schedule: Schedule = field(default_factory=Constant)
+    mobility: Mobility = field(default_factory=Mobility)
 
     def __post_init__(self) -> None:
         for name, kind in (("data", GaussianClasses), ("neuron", Ridge), ("initial", InitialLaw)):
@@ -54,7 +57,22 @@ class Problem:
             "try beta=1000.0",
         )
         object.__setattr__(self, "schedule", schedule(self.schedule))
+        object.__setattr__(self, "mobility", mobility(self.mobility))
+        for name in ("a", "b"):
+            given = getattr(self.mobility, name) != 1.0 and name not in self.neuron.scalars
+            require(not given, f"mobility names {name}, which the neuron does not have", self.mobility, f"drop {name}")
         self._check_initial()
+        self._check_sphere()
+
+    def _check_sphere(self) -> None:
+        if self.neuron.inner == "free":
+            return
+        law = self.initial
+        rows = law.theta[:, len(self.neuron.scalars) :] if isinstance(law, Explicit) else None
+        on_it = getattr(law, "radius", None) == 1.0 or (
+            rows is not None and bool((abs((rows**2).sum(1) - 1) < 1e-9).all())
+        )
+        require(on_it, "inner weights on the unit sphere must start on it", law, "use initial.sphere(1.0)")
 
     def _check_initial(self) -> None:
         law = self.initial
@@ -83,6 +101,17 @@ class Problem:
                     f"the initial law starts a scalar {name} the neuron does not have, got {getattr(law, name)}: "
                     f"drop it or give the neuron one."
                 )
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Names of the blocks of θ that exist: a, b, w."""
+        return (*self.neuron.scalars, "w")
+
+    @property
+    def rates(self) -> Mobility:
+        """The mobility, with 0 for the scalars that are fixed."""
+        roles = zip(self.neuron.scalars, self.neuron.trained, strict=True)
+        return replace(self.mobility, **{name: 0.0 for name, moves in roles if not moves})
 
     @property
     def D(self) -> int:

@@ -1,0 +1,142 @@
+"""How far two measures are from each other.
+
+    W_p(ρ, ρ')^p = min over couplings π of ∫ |θ − θ'|^p dπ
+                 = ∫_0^1 |F^{-1}(u) − F'^{-1}(u)|^p du            in one dimension
+    pair distance: max_i |θ_i − θ'_i| or Σ_i p_i |θ_i − θ'_i|     row i of one cloud belongs to row i of the other
+
+    p       p        order of W_p, at least 1 (in the pair distance p_i are the weights)
+    F^{-1}           quantile function, a step for every point
+    |·|              Euclidean length over the chosen coordinates
+
+Scheme: one dimension exactly, by merging the levels of F and F', O((n + m) log(n + m)); more dimensions exactly, by
+the network simplex of POT on the (n, m) matrix of costs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from widelimit.errors import InputError, is_finite, require, require_known
+from widelimit.measures import Cloud
+from widelimit.observables.statistics import ROUNDING, quantile_function
+
+LARGEST_PLAN = 40_000_000  # entries of the cost matrix, about 1 GB with the plan
+PIVOTS = 10_000_000
+
+
+def wasserstein(cloud: Cloud, other: Cloud, p: float = 2, coordinates: str | Sequence[str] | None = None) -> float:
+    """W_p between two weighted clouds.
+
+    p            order, at least 1
+    coordinates  compare only these columns; by default all, which both clouds must share
+
+    >>> one = Cloud(np.array([[0.0], [1.0]]), np.array([0.5, 0.5]), ("r",))
+    >>> wasserstein(one, Cloud(np.array([[2.0]]), np.array([1.0]), ("r",)), p=1)
+    1.5
+    """
+    require(is_finite(p) and p >= 1, "the order p of a distance W_p must be a number of at least 1", p, "try p=2")
+    x, y = _columns(cloud, other, coordinates)
+    weights, other_weights = _probabilities(cloud), _probabilities(other)
+    if x.shape[1] == 1:
+        return _on_the_line(x[:, 0], weights, y[:, 0], other_weights, p)
+    return _by_simplex(x, weights, y, other_weights, p)
+
+
+def pair_distance(
+    cloud: Cloud, other: Cloud, norm: str = "max", coordinates: str | Sequence[str] | None = None
+) -> float:
+    """Distance between neurons that belong together: row i of one cloud to row i of the other.
+
+    norm         "max" over the neurons, or their "mean" in the weights p_i, which both clouds must share
+    coordinates  compare only these columns; by default all
+    """
+    require_known("norm", norm, ("max", "mean"))
+    x, y = _columns(cloud, other, coordinates)
+    require(len(x) == len(y), "coupled clouds must have equally many neurons", (len(x), len(y)), "pair them first")
+    same = np.allclose(cloud.weights, other.weights, rtol=1e-9, atol=0)
+    require(same, "coupled clouds must have the same weights", "different ones", "use wasserstein instead")
+    lengths = _lengths(x - y)
+    return float(lengths.max() if norm == "max" else _probabilities(cloud) @ lengths)
+
+
+def _on_the_line(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray, p: float) -> float:
+    """W_p from the two quantile functions, constant between neighbours of the merged levels."""
+    x, levels = quantile_function(x, weights)
+    y, other_levels = quantile_function(y, other_weights)
+    cuts = np.sort(np.concatenate([levels, other_levels]))
+    share = np.diff(cuts, prepend=0.0)
+    cuts, share = cuts[share > ROUNDING], share[share > ROUNDING]
+    middle = cuts - share / 2
+    gaps = np.abs(x[np.searchsorted(levels, middle)] - y[np.searchsorted(other_levels, middle)])
+    scale = float(gaps.max())
+    return scale * float(share @ (gaps / scale) ** p) ** (1 / p) if scale > 0 else 0.0
+
+
+def _by_simplex(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray, p: float) -> float:
+    """W_p from the optimal plan."""
+    require(
+        len(x) * len(y) <= LARGEST_PLAN,
+        f"W_p in {x.shape[1]} dimensions needs n·m <= {LARGEST_PLAN:.0e} pairs of points",
+        f"{len(x)} x {len(y)}",
+        "thin the clouds, or compare one coordinate at a time",
+    )
+    import ot  # type: ignore[import-untyped]
+    from scipy.spatial.distance import cdist
+
+    cost = cdist(x, y)
+    scale = float(cost.max())
+    if scale == 0:
+        return 0.0
+    cost /= scale
+    np.power(cost, p, out=cost)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mean, log = ot.emd2(weights, other_weights, cost, numItermax=PIVOTS, log=True)
+    if log["warning"] is not None:
+        raise InputError(
+            f"the optimal plan between {len(x)} and {len(y)} points was not found in {PIVOTS:.0e} pivots, got "
+            f"{str(log['warning']).splitlines()[0]!r}: thin the clouds, or compare one coordinate at a time."
+        )
+    return scale * max(float(mean), 0.0) ** (1 / p)
+
+
+def _columns(
+    cloud: Cloud, other: Cloud, coordinates: str | Sequence[str] | None
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """The columns to compare, (n, k) and (m, k)."""
+    both = isinstance(cloud, Cloud) and isinstance(other, Cloud)
+    require(both, "a distance needs two wl.Cloud", (type(cloud).__name__, type(other).__name__), "try solution.at(t)")
+    if coordinates is None:
+        do = "reduce the full one, or name common ones in coordinates="
+        same = cloud.coordinates == other.coordinates
+        require(same, f"both clouds must have the coordinates {_short(cloud)}", _short(other), do)
+    wanted = cloud.coordinates if coordinates is None else coordinates
+    names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    require(len(names) > 0, "a distance needs at least one coordinate", names, "name one, or leave coordinates= out")
+    require(len(set(names)) == len(names), "coordinates must be named once", names, "drop the repeated ones")
+    columns = [np.stack([np.asarray(c.column(name), float) for name in names], axis=1) for c in (cloud, other)]
+    finite = all(len(c) > 0 and bool(np.isfinite(c).all()) for c in columns)
+    require(finite, "a distance needs clouds of finite points", "none, or nan or inf", "stop before the run diverges")
+    return columns[0], columns[1]
+
+
+def _probabilities(cloud: Cloud) -> np.ndarray:
+    """The weights, checked and summing to 1."""
+    weights = np.asarray(cloud.weights, float)
+    total = float(weights.sum())
+    good = abs(total - 1) < 1e-9 and bool((weights >= 0).all())
+    require(good, "the weights of a cloud must be >= 0 and sum to 1", f"a sum of {total:g}", "divide by their sum")
+    return weights / total
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    """|·| of every row, (n,)."""
+    return np.linalg.norm(rows, axis=1)
+
+
+def _short(cloud: Cloud) -> str:
+    names = cloud.coordinates
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])} … {names[-1]}"

@@ -1,0 +1,185 @@
+"""The weak form of the continuity equation, tested on a solution.
+
+    residual_k = ∫χ dρ_{t_{k+1}} − ∫χ dρ_{t_k} − ∫_{τ_k}^{τ_{k+1}} ∫ Lχ dρ dτ,        dτ = ξ dt
+    Lχ = −2 ⟨M ∇χ, ∇Ψ_λ⟩ + 2 β^{-1} [ Σ_c M_c ∂²_c χ + Σ_g M_g (d_g − 1)/r_g ∂_{r_g} χ ]
+
+    χ    chi      one neuron θ (D,) → number, traceable by JAX
+    L    generator of the dynamics in reduced coordinates, on the clock τ
+    M    rates    (D,)  mobility of each coordinate, M_g that of r_g
+    d_g  sizes    (D,)  number of directions behind each radius, 1 for a scalar
+    τ    clock    (time,)
+
+A radius cannot fall below 0: there −2 M ∂Ψ is taken from the right, and is 0 where it points inwards. With noise χ must
+be even in every radius that reaches 0, and (∂_r χ)/r is read as ∂²_r χ there.
+
+Scheme: ∫ … dτ by a cubic spline through the saves. The residual is the error of the solver plus that of the quadrature:
+h⁵ per interval of length h while τ ↦ ∫Lχ dρ is smooth, which it is not where mass crosses a kink.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from widelimit.dynamics.solution import Solution
+from widelimit.errors import InputError, require
+from widelimit.measures import Cloud
+from widelimit.problem.statement import Problem
+
+if TYPE_CHECKING:
+    from jax import Array
+
+EDGE = 1e-9  # where the slope at a vanishing radius is taken
+STANDSTILL = 1e-11  # share of the whole clock below which an interval counts as none: ∫ξ dt is known to 1e-12
+
+
+def weak_residual(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> np.ndarray:
+    """Residual of the weak form between neighbouring save times, (saves − 1,).
+
+    problem   the one the solution claims to solve
+    solution  from `solve`, kept in reduced coordinates
+    chi       test function of one neuron θ (D,), columns as in ``problem.reduced_coordinates``,
+              e.g. ``lambda theta: theta[0] ** 2``
+    """
+    _check(problem, solution, chi)
+    apply = _generator(problem, lambda row: chi(row) + 0.0)
+    parts = [_between_jumps(problem, solution, apply, times) for times in _segments(problem, solution.times)]
+    return np.concatenate(parts)
+
+
+def _segments(problem: Problem, times: np.ndarray) -> list[np.ndarray]:
+    """The save times, cut where the mobility jumps."""
+    inside = [t for t in problem.rates.jumps if times[0] < t < times[-1]]
+    cuts = [int(np.argmin(np.abs(times - t))) for t in inside]
+    missed = [t for t, k in zip(inside, cuts, strict=True) if not math.isclose(times[k], t, rel_tol=1e-9)]
+    require(not missed, "the times at which the mobility jumps must be among the saves", missed, "add them to save=")
+    ends = [0, *cuts, len(times) - 1]
+    return [times[a : b + 1] for a, b in itertools.pairwise(ends) if b > a]
+
+
+def _between_jumps(
+    problem: Problem, solution: Solution, apply: Callable[[Cloud, np.ndarray], tuple[float, float]], times: np.ndarray
+) -> np.ndarray:
+    """Residuals between neighbouring saves of a stretch without jumps."""
+    from widelimit.dynamics.motion import motion
+
+    held = problem.rates.between(float(times[0]), float(times[-1]))
+    rules = replace(motion(problem, reduced=True), mobility=held)
+    clock = np.array([problem.schedule.integral(float(t)) for t in times])
+    pairs = np.array([apply(solution.at(t), np.asarray(rules.rates(t))) for t in times])  # ∫χ dρ and ∫Lχ dρ
+    return np.diff(pairs[:, 0]) - _integrals(clock, pairs[:, 1])
+
+
+def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Cloud, np.ndarray], tuple[float, float]]:
+    """(ρ, M) ↦ ∫χ dρ, ∫Lχ dρ."""
+    import jax
+    import jax.numpy as jnp
+
+    slope = jax.grad(chi)
+    velocity = _velocity(problem)
+    diffusion = _diffusion(problem, chi) if math.isfinite(problem.beta) else None
+
+    @jax.jit
+    def both(theta: Array, weights: Array, M: Array) -> tuple[Array, Array]:
+        change = jnp.sum(jax.vmap(slope)(theta) * velocity(theta, weights, M), axis=1)
+        if diffusion is not None:
+            change = change + 2 / problem.beta * jax.vmap(diffusion)(theta) @ M
+        return weights @ jax.vmap(chi)(theta), weights @ change
+
+    def apply(cloud: Cloud, M: np.ndarray) -> tuple[float, float]:
+        mean, change = both(jnp.asarray(cloud.theta, float), jnp.asarray(cloud.weights, float), jnp.asarray(M))
+        return float(mean), float(change)
+
+    return apply
+
+
+def _velocity(problem: Problem) -> Callable[[Array, Array, Array], Array]:
+    """(θ, p, M) ↦ −2 M ∇Ψ_λ(θ; ρ), (n, D), where no radius leaves 0 inwards, along the sphere if θ is on it."""
+    import jax.numpy as jnp
+
+    from widelimit.dynamics.motion import motion
+    from widelimit.potentials.landscapes import landscape
+
+    land, is_radius = landscape(problem, reduced=True), _is_radius(problem)
+    rules = motion(problem, reduced=True)
+
+    def velocity(theta: Array, weights: Array, M: Array) -> Array:
+        at_edge = is_radius & (theta <= 0)
+        v = -2 * M * land.gradient(jnp.where(at_edge, EDGE, theta), theta, weights)
+        return rules.tangent(theta, jnp.where(at_edge, jnp.maximum(v, 0.0), v))
+
+    return velocity
+
+
+def _diffusion(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Array], Array]:
+    """θ_i ↦ ∂²_c χ + (d_c − 1)/r_c ∂_c χ for every coordinate c, the second term for radii only, (D,)."""
+    import jax
+    import jax.numpy as jnp
+
+    slope, curvature, is_radius = jax.grad(chi), jax.hessian(chi), _is_radius(problem)
+    sizes = np.array([*[1.0] * len(problem.neuron.scalars), *(g.d for g in problem.data.groups)])
+
+    def diffusion(row: Array) -> Array:
+        first, second, outside = slope(row), jnp.diagonal(curvature(row)), row > 0
+        ratio = jnp.where(outside, first / jnp.where(outside, row, 1.0), second)
+        return second + jnp.where(is_radius, (sizes - 1) * ratio, 0.0)
+
+    return diffusion
+
+
+def _integrals(clock: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """∫ values dτ over every interval of the clock; 0 where it stands still."""
+    from scipy.interpolate import CubicSpline
+
+    steps = np.diff(clock)
+    moves = steps > STANDSTILL * (clock[-1] - clock[0])
+    if not moves.any():
+        return np.zeros(len(steps))
+    first = np.concatenate([[True], moves])
+    spline = CubicSpline(clock[first], values[first]).antiderivative()
+    return np.where(moves, np.diff(spline(clock)), 0.0)
+
+
+def _is_radius(problem: Problem) -> np.ndarray:
+    """Which reduced coordinates are radii, (D,)."""
+    return np.arange(len(problem.reduced_coordinates)) >= len(problem.neuron.scalars)
+
+
+def _check(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> None:
+    good = isinstance(problem, Problem) and isinstance(solution, Solution)
+    got = (type(problem).__name__, type(solution).__name__)
+    require(good, "weak_residual needs a wl.Problem and a wl.Solution", got, "pass both and then the test function")
+    dims = solution.dataset["theta"].dims
+    require(dims == ("time", "neuron", "coordinate"), "weak_residual needs one run", dims, "select one replica")
+    names = tuple(str(c) for c in solution.dataset["coordinate"].values)
+    wanted = problem.reduced_coordinates
+    require(
+        names == wanted,
+        f"weak_residual needs neurons in the reduced coordinates {', '.join(wanted)}",
+        f"{names[0]} … {names[-1]}, {len(names)} columns",
+        "solve with keep='reduced'",
+    )
+    require(len(solution.times) >= 2, "weak_residual needs two or more saves", len(solution.times), "raise save=")
+    wild = math.isfinite(problem.beta) and problem.neuron.inner == "sphere"
+    require(not wild, "weak_residual knows the noise of free inner weights", "inner='sphere'", "drop beta or inner")
+    endless = math.isfinite(problem.beta) and any(math.isinf(g.d) for g in problem.data.groups)
+    require(not endless, "noise in reduced coordinates needs a finite dimension", math.inf, "choose d or drop beta")
+    _check_traceable(chi, len(wanted))
+
+
+def _check_traceable(chi: Callable[[Any], Any], D: int) -> None:
+    import jax
+
+    example = "write it with jax.numpy, as in lambda theta: theta[0] ** 2"
+    try:
+        shape = jax.eval_shape(lambda row: chi(row) + 0.0, jax.ShapeDtypeStruct((D,), float)).shape
+    except Exception:  # whatever the function does with a tracer
+        raise InputError(
+            f"chi must be a function of one neuron theta ({D},) that JAX can trace, got {chi!r}: {example}."
+        ) from None
+    require(shape == (), f"chi must return one number for one neuron theta ({D},)", f"shape {shape}", example)

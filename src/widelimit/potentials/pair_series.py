@@ -1,0 +1,148 @@
+"""Neurons in their own field: Mehler's series of a whole cloud, exact on the diagonal.
+
+    ∂_a Ψ = f_a,   ∂_b Ψ = a f_b,   ∂_v Ψ = a f_r u + a Σ_{j≠i} l_j u_j Σ_c p_c τ_c Σ_{k≤K} c_ij^{k−1} k B_k(i) A_k(j)
+    f_X = Σ_c p_c [X_0 (F_c − y_c) + π_i a_i (o_X − A_0 X_0)] + Σ_{j≠i} l_j Σ_c p_c Σ_{1≤k≤K} c_ij^k X_k(i) A_k(j)
+
+    ρ = Σ_j π_j δ(θ_j),  l_j = π_j a_j,  F_c = Σ_j l_j A_0(j)
+    v = base ∘ w = r u,  c_ij = ⟨u_i, u_j⟩,  deviation s_c = τ_c r of class c
+    X = a:  X_k = A_k,                        o = E σ²
+    X = b:  X_k = ∂A_k/∂m = √(k+1) B_{k+1},    o = ½ ∂E σ²/∂m
+    X = r:  X_k = τ √((k+1)(k+2)) B_{k+2},     o = ½ τ ∂E σ²/∂s
+
+This is (1/π_i) ∂/∂θ_i of ½R with the series cut at order K off the diagonal, finite also where π_i = 0 or w_i = 0: of
+∂A_k/∂s = √((k+1)(k+2)) B_{k+2} + k B_k the second term goes into that of u_j.
+Classes whose covariances are proportional, a family, share the cosines and one pass of Horner's rule:
+O(n² d) for two matrix products and O(n² K) for the rest, in O(n²) memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from widelimit.potentials.landscape_base import length
+from widelimit.potentials.pair_kernels import mehler
+from widelimit.potentials.smoothing import slopes, value
+from widelimit.potentials.square_moments import mean_square
+from widelimit.problem.activations import Activation
+from widelimit.problem.data import GaussianClasses
+
+
+class Family(NamedTuple):
+    """Classes with proportional covariances.
+
+    base   (d,)        standard deviations of the directions of x, the largest of them 1
+    tau    (classes,)  the deviations in class c are τ_c · base
+    p, y   (classes,)  probabilities and labels
+    """
+
+    base: np.ndarray
+    tau: np.ndarray
+    p: np.ndarray
+    y: np.ndarray
+
+
+class Neurons(NamedTuple):
+    """Neurons as a family of classes sees them.
+
+    a      (n,)            outer weights
+    u      (n, d)          directions, 0 for w = 0
+    m, s   (classes, n)    mean and deviation of the pre-activation
+    corr   (n, n)          cosines, 0 on the diagonal
+    """
+
+    a: Array
+    u: Array
+    m: Array
+    s: Array
+    corr: Array
+
+
+def deviations(data: GaussianClasses) -> np.ndarray:
+    """Standard deviation of every direction of x in every class, (classes, d)."""
+    return np.concatenate([np.repeat(np.array([g.tau]), int(g.d), axis=0) for g in data.groups]).T
+
+
+def families(data: GaussianClasses) -> list[Family]:
+    """The classes, those with proportional covariances together."""
+    found: dict[bytes, list] = {}
+    for scale, p, y in zip(deviations(data), data.probabilities, data.labels, strict=True):
+        tau = scale.max()
+        found.setdefault((scale / tau).tobytes(), []).append((tau, p, y))
+    return [Family(np.frombuffer(base), *np.array(rows).T) for base, rows in found.items()]
+
+
+def seen_by(family: Family, a: Array, b: Array, w: Array) -> Neurons:
+    """The neurons a σ(⟨w, x⟩ + b) in the coordinates of one family."""
+    v = w * family.base
+    r = length(v)
+    u = v / jnp.where(r > 0, r, 1.0)[:, None]
+    s = jnp.asarray(family.tau)[:, None] * r
+    corr = off_diagonal(jnp.clip(u @ u.T, -1.0, 1.0))
+    return Neurons(a, u, jnp.broadcast_to(b, s.shape), s, corr)
+
+
+def off_diagonal(x: Array) -> Array:
+    """A square matrix with its diagonal set to 0."""
+    i = jnp.arange(len(x))
+    return jnp.where(i[:, None] == i, 0.0, x)
+
+
+def orders_first(b: Array, order: int, shift: int, factor: Callable[[np.ndarray], np.ndarray]) -> Array:
+    """factor(k) B_{k+shift} for k = 1, …, order, (order, classes, n).
+
+    A product with a banded matrix, because the compiler would fuse a transposition into the loop over pairs.
+    """
+    k = np.arange(1.0, order + 1)
+    return jnp.einsum("kq,cnq->kcn", factor(k)[:, None] * np.eye(order, b.shape[-1], shift), b)
+
+
+def field(
+    family: Family, activation: Activation, order: int, at: Neurons, weights: Array, scalars: tuple[str, ...]
+) -> tuple[dict[str, Array], Array]:
+    """What one family adds to ∂Ψ/∂a and ∂Ψ/∂b, for those that exist, and to ∂Ψ/∂w, (n, d)."""
+    load, p, tau = weights * at.a, jnp.asarray(family.p)[:, None], jnp.asarray(family.tau)[:, None]
+    b, mean = slopes(activation, at.m, at.s, order + 2), value(activation, at.m, at.s)
+    own, by_m, by_s = _moments(activation, at)
+    residual = mean @ load - family.y
+    right = orders_first(b * at.s[..., None], order, 0, np.ones_like)
+
+    def pairs(scale: Array, shift: int, factor: Callable[[np.ndarray], np.ndarray]) -> Array:
+        return mehler(orders_first(b * scale[..., None], order, shift, factor), right, at.corr)
+
+    def total(first: Array, moment: Array, rest: Array) -> Array:
+        return jnp.sum(p * (first * residual[:, None] + load * (moment - mean * first)), 0) + (rest * at.corr) @ load
+
+    scalar = {}
+    if "a" in scalars:
+        scalar["a"] = total(mean, own, pairs(p * at.s, 0, np.ones_like))
+    if "b" in scalars:
+        scalar["b"] = at.a * total(b[..., 0], by_m, pairs(p, 1, lambda k: np.sqrt(k + 1)))
+    radial = pairs(p * tau, 2, lambda k: np.sqrt((k + 1) * (k + 2)))
+    along = total(tau * math.sqrt(2) * b[..., 1], tau * by_s, radial)
+    across = off_diagonal(pairs(p * tau, 0, lambda k: k)) @ (load[:, None] * at.u)
+    return scalar, at.a[:, None] * (along[:, None] * at.u + across) * family.base
+
+
+def _moments(activation: Activation, at: Neurons) -> tuple[Array, Array, Array]:
+    """E σ², and half its derivatives in m and s, (classes, n) each."""
+    own, pull = jax.vjp(partial(mean_square, activation), at.m, at.s)
+    return own, *pull(jnp.full_like(own, 0.5))
+
+
+def risk(family: Family, activation: Activation, order: int, at: Neurons, weights: Array) -> Array:
+    """What one family adds to R: Σ_c p_c [(y_c − F_c)² + Σ_i l_i² (E σ² − A_0²) + Σ_{i≠j} l_i l_j Σ_{k≥1} …]."""
+    load = weights * at.a
+    b = slopes(activation, at.m, at.s, order) * at.s[..., None]
+    mean = value(activation, at.m, at.s)
+    diagonal = (mean_square(activation, at.m, at.s) - mean**2) @ load**2
+    left, right = (orders_first(x, order, 0, np.ones_like) for x in (b * family.p[:, None, None], b))
+    pairs = mehler(left, right, at.corr) * at.corr
+    return jnp.asarray(family.p) @ ((family.y - mean @ load) ** 2 + diagonal) + load @ pairs @ load

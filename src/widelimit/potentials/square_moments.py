@@ -1,0 +1,110 @@
+"""Mean squares of an activation and of its slope, seen through Gaussian noise.
+
+    E σ(m + sG)²,   E σ'(m + sG)²,      G ~ N(0, 1)
+
+Piecewise linear, z_j = (t_j − m)/s, γ_j the jump of σ'² at t_j, without cancellation between far knots:
+    E σ² = σ(m)² + 2s Σ_j σ(t_j) δ_j ψ(|z_j|) + s² [σ'(m)² + Σ_j γ_j sgn(z_j) Ω(|z_j|)],   Ω(z) = E (G − z)_+²
+    E σ'² = σ'(m)² + Σ_j γ_j sgn(z_j) Φ̄(|z_j|)
+erf:                E σ'² = (4/π) e^{−2m²/c²}/c,  c² = 1 + 4s²
+sin, polynomial:    σ' is of the same kind
+General functions are integrated in widelimit.potentials.quadrature; the other E σ² are kernels at correlation 1.
+
+Arrays: m and s of one shape, which is that of the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from widelimit.potentials.normal import density, hinge, tail
+from widelimit.potentials.pair_kernels import kernel
+from widelimit.potentials.quadrature import square_of_slope
+from widelimit.potentials.smoothing import knot_scores, slopes, value
+from widelimit.problem.activations import Activation, ErrorFunction, General, PiecewiseLinear, Polynomial, Sinusoid
+
+
+@singledispatch
+def mean_square(activation: Activation, m: Array, s: Array) -> Array:
+    """E σ(m + sG)²."""
+
+    def own(m: Array, s: Array) -> Array:
+        return kernel(activation, m[None], s[None], m[None], s[None], jnp.ones((1, 1)))[0, 0]
+
+    return jax.vmap(own)(m.ravel(), s.ravel()).reshape(m.shape)
+
+
+@singledispatch
+def mean_square_slope(activation: Activation, m: Array, s: Array) -> Array:
+    """E σ'(m + sG)²."""
+    raise TypeError(f"no slope is known for {activation!r}")
+
+
+def _squared_slopes(activation: PiecewiseLinear) -> PiecewiseLinear:
+    """The piecewise linear function whose slope is σ'²."""
+    squares = np.cumsum([activation.slope, *activation.jumps]) ** 2
+    return PiecewiseLinear(activation.knots, tuple(np.diff(squares)), slope=float(squares[0]))
+
+
+@mean_square.register
+def _(activation: PiecewiseLinear, m: Array, s: Array) -> Array:
+    gap, z, jumps = knot_scores(activation, m, s)
+    x, side, squares = jnp.abs(z), jnp.where(gap < 0, -1.0, 1.0), _squared_slopes(activation)
+    rising = jnp.asarray(squares.jumps)
+    local = squares.slope + jnp.sum(rising * jnp.where(gap < 0, 1.0, 0.0), axis=-1)
+    beyond = (1 + x * x) * tail(x) - x * density(x)
+    bends = 2 * s * jnp.sum(activation(np.array(activation.knots)) * jumps * hinge(x), axis=-1)
+    return activation(m) ** 2 + bends + s * s * (local + jnp.sum(rising * side * beyond, axis=-1))
+
+
+@mean_square_slope.register
+def _(activation: PiecewiseLinear, m: Array, s: Array) -> Array:
+    return slopes(_squared_slopes(activation), m, s, 1)[..., 0]
+
+
+@mean_square_slope.register
+def _(activation: ErrorFunction, m: Array, s: Array) -> Array:
+    square = 1 + 4 * s * s
+    return 4 / math.pi * jnp.exp(-2 * m * m / square) / jnp.sqrt(square)
+
+
+@mean_square_slope.register
+def _(activation: Sinusoid, m: Array, s: Array) -> Array:
+    return mean_square(Sinusoid(activation.quarter + 1, ""), m, s)
+
+
+@mean_square_slope.register
+def _(activation: Polynomial, m: Array, s: Array) -> Array:
+    slope = tuple(k * c for k, c in enumerate(activation.coefficients))[1:]
+    return mean_square(Polynomial(slope or (0.0,)), m, s)
+
+
+@mean_square.register
+def _(activation: General, m: Array, s: Array) -> Array:
+    return value(General(_Squared(activation), activation.kinks, f"{activation.name}²"), m, s)
+
+
+@mean_square_slope.register
+def _(activation: General, m: Array, s: Array) -> Array:
+    return square_of_slope(activation, m, s)
+
+
+class _Squared:
+    """x ↦ σ(x)², hashable by σ so that its quadrature is planned once."""
+
+    def __init__(self, activation: Activation):
+        self.activation = activation
+
+    def __call__(self, x: Array) -> Array:
+        return self.activation(x) ** 2
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Squared) and self.activation == other.activation
+
+    def __hash__(self) -> int:
+        return hash(("squared", self.activation))

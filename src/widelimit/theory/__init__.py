@@ -1,0 +1,1 @@
+"""5. What the theorems say about ρ: the chain from SGD to the PDE, its rates, its bounds."""

@@ -1,0 +1,267 @@
+"""From SGD to the PDE on one coupling, and where the gap comes from.
+
+    R(ρ_t) − R(SGD) = [PDE − ND] + [ND − PD] + [PD − GD] + [GD − SGD]
+
+    PDE  MeanField       the limit
+    ND   NonlinearFlow   N tracers in its field
+    PD   ParticleFlow    N neurons in their own field
+    GD                   steps of ε
+    SGD                  one sample per step
+
+All start from the same neurons θ_i(0); every part is computed from its own two runs:
+
+    risk gap        R(first) − R(second), signed, so that the parts add up to the total
+    distance        mean_i and max_i |θ_i − θ'_i|, where both have neurons
+    test gap        ∫χ dρ − ∫χ dρ' for test functions χ of the reduced coordinates
+    W_2             of every cloud to the limit, in reduced coordinates
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from widelimit.dynamics.driver import Observer, save_times, solve
+from widelimit.dynamics.methods import GD, SGD, MeanField, Method, NonlinearFlow, ParticleFlow
+from widelimit.dynamics.run import require_no_noise
+from widelimit.dynamics.solution import Solution
+from widelimit.errors import Diverged, Interrupted, require, require_count, require_positive
+from widelimit.measures import Cloud, uniform_cloud
+from widelimit.observables.distances import wasserstein
+from widelimit.observables.moments import moment
+from widelimit.potentials.landscapes import reduce
+from widelimit.problem.statement import Problem
+from widelimit.theory import bounds
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+CHAIN = ("PDE", "ND", "PD", "GD", "SGD")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The five dynamics on one coupling.
+
+    dataset    risk (dynamics, [replica,] time); risk_gap, distance, max_distance (part, [replica,] time);
+               test_gap (part, test, [replica,] time); w2 (dynamics, [replica,] time)
+    solutions  the runs, by name
+    """
+
+    dataset: xr.Dataset
+    solutions: dict[str, Solution]
+
+    @property
+    def times(self) -> np.ndarray:
+        """Save times t, (time,)."""
+        return self.dataset["time"].values
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts, "total" last."""
+        return tuple(str(p) for p in self.dataset["part"].values)
+
+    @property
+    def outcome(self) -> str:
+        """ "done", "diverged" or "interrupted"."""
+        return self.dataset.attrs["outcome"]
+
+    @property
+    def advice(self) -> str:
+        """What to do about an outcome other than "done"."""
+        return self.dataset.attrs["advice"]
+
+    def gap(self, part: str, quantity: str = "risk_gap") -> np.ndarray:
+        """One quantity of one part over time, ([replica,] time)."""
+        return self.dataset[quantity].sel(part=part).values
+
+    def table(self, rows: int = 6) -> list[dict[str, float]]:
+        """Risk gaps at a few times, averaged over replicas in absolute value, with the mean distance of the neurons."""
+        chosen = np.unique(np.linspace(0, len(self.times) - 1, min(rows, len(self.times))).round().astype(int))
+        replica_mean = abs(self.dataset[["risk_gap", "distance"]])
+        if "replica" in replica_mean.dims:
+            replica_mean = replica_mean.mean("replica")
+        return [
+            {"t": float(self.times[i]), **{p: float(replica_mean["risk_gap"].sel(part=p)[i]) for p in self.parts},
+             "distance": float(replica_mean["distance"].sel(part="total")[i])}
+            for i in chosen
+        ]  # fmt: skip
+
+    def __repr__(self) -> str:
+        worst = {p: float(np.max(np.abs(self.gap(p)), initial=0.0)) for p in self.parts}
+        return f"<Comparison: {', '.join(f'{p} {g:.2g}' for p, g in worst.items())}, {self.outcome}>"
+
+
+def compare(
+    problem: Problem,
+    n: int,
+    step: float,
+    t_end: float,
+    *,
+    seed: int = 0,
+    replicas: int | None = None,
+    save: int | Sequence[float] = 21,
+    chain: Sequence[str] = CHAIN,
+    coordinates: str = "full",
+    points: int = 400,
+    tests: Mapping[str, Observer] | None = None,
+    progress: bool | None = None,
+    throw: bool = True,
+) -> Comparison:
+    """Run the five dynamics from the same neurons and take the gap apart.
+
+    n, step      width and step of the finite networks
+    replicas     R independent couplings in one go
+    chain        neighbours among "PDE", "ND", "PD", "GD", "SGD", if not all are wanted
+    coordinates  "full", or "reduced" for a chain without SGD, where each neuron stands for all its rotations
+    points       that carry the limit
+    tests        test functions: observers of a Cloud in reduced coordinates (default: first and second moments)
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> wl.compare(problem, n=20, step=0.01, t_end=0.1, save=3).parts
+    ('PDE–ND', 'ND–PD', 'PD–GD', 'GD–SGD', 'total')
+    """
+    require(isinstance(problem, Problem), "compare needs a wl.Problem", type(problem).__name__, "build one first")
+    require_count("n", n, "200")
+    require_positive("step", step, "1e-3")
+    require_positive("t_end", t_end, "1.0")
+    names, methods = _methods(chain, n, step, coordinates, points)
+    require_no_noise(problem, MeanField())
+    times = sorted({max(0, round(t / step)) * step for t in save_times(save, t_end)})
+    require(times[-1] > 0, "t_end must be at least one step", t_end, "lower the step")
+    solutions: dict[str, Solution] = {}
+    outcome = "done"
+    for name in names:
+        limit = name == "PDE"
+        try:
+            solutions[name] = solve(
+                problem, methods[name], times[-1], seed=seed, save=times, progress=progress, throw=False,
+                replicas=None if limit else replicas, keep="reduced" if limit else coordinates,
+            )  # fmt: skip
+        except Interrupted as stop:
+            solutions[name], outcome = stop.solution, "interrupted"
+        if solutions[name].outcome != "done":
+            outcome = solutions[name].outcome
+            break
+    result = Comparison(_dataset(problem, solutions, tests or _moments(problem), outcome, n, step), solutions)
+    if outcome == "interrupted":
+        raise Interrupted(result)
+    if outcome == "diverged" and throw:
+        reached = f"last good time t = {result.times[-1]:g}" if len(result.times) else "nothing was saved"
+        raise Diverged(f"{list(solutions)[-1]} diverged ({reached}): {result.advice}.", result)
+    return result
+
+
+def _methods(chain: Sequence[str], n: int, step: float, coordinates: str, points: int) -> tuple[Any, dict[str, Method]]:
+    """The names of the chain, checked, and the method of each."""
+    names = tuple(chain)
+    start = CHAIN.index(names[0]) if names and names[0] in CHAIN else 0
+    require(len(names) >= 2 and names == CHAIN[start : start + len(names)],
+            f"chain must be neighbours among {', '.join(CHAIN)}", names, "try chain=('GD', 'SGD')")  # fmt: skip
+    full = coordinates == "full" or "SGD" not in names
+    require(full, "SGD runs in full coordinates only", coordinates, "leave SGD out of the chain")
+    methods: dict[str, Method] = {
+        "PDE": MeanField(points),
+        "ND": NonlinearFlow(n, coordinates, points),
+        "PD": ParticleFlow(n, coordinates),
+        "GD": GD(n, step, coordinates),
+        "SGD": SGD(n, step),
+    }
+    return names, methods
+
+
+def _moments(problem: Problem) -> dict[str, Observer]:
+    return {
+        f"mean {c}^{k}" if k > 1 else f"mean {c}": moment(c, k) for c in problem.reduced_coordinates for k in (1, 2)
+    }
+
+
+def _dataset(
+    problem: Problem, solutions: dict[str, Solution], tests: Mapping[str, Observer], outcome: str, n: int, step: float
+) -> xr.Dataset:
+    """Everything that is measured on the runs, at the times they all reached."""
+    import xarray as xr
+
+    names = list(solutions)
+    count = min(len(s.times) for s in solutions.values())
+    pairs = [*itertools.pairwise(names), (names[0], names[-1])] if len(names) > 1 else []
+    labels = [f"{a}–{b}" for a, b in pairs[:-1]] + ["total"] * bool(pairs)
+    over = ("replica", "time") if solutions[names[-1]].replicas else ("time",)
+    replicas = solutions[names[-1]].replicas
+    risk = {name: _spread(s, s.risk[..., :count], replicas) for name, s in solutions.items()}
+    measured = {name: _statistics(problem, s, solutions.get("PDE"), tests, count) for name, s in solutions.items()}
+    measured = {
+        name: (_spread(solutions[name], far, replicas), _spread(solutions[name], values, replicas))
+        for name, (far, values) in measured.items()
+    }
+    near = {name: _neurons(s, count) for name, s in solutions.items()}
+    gaps = [_distances(near, a, b, risk[a].shape) for a, b in pairs]
+    variables = {
+        "risk": (("dynamics", *over), np.stack(list(risk.values()))),
+        "w2": (("dynamics", *over), np.stack([m[0] for m in measured.values()])),
+        "risk_gap": (("part", *over), _stack([risk[a] - risk[b] for a, b in pairs], risk[names[0]].shape)),
+        "distance": (("part", *over), _stack([g[0] for g in gaps], risk[names[0]].shape)),
+        "max_distance": (("part", *over), _stack([g[1] for g in gaps], risk[names[0]].shape)),
+        "test_gap": (("part", "test", *over),
+                     _stack([measured[a][1] - measured[b][1] for a, b in pairs], measured[names[0]][1].shape)),
+    }  # fmt: skip
+    dimension = len(problem.reduced_coordinates) if np.isinf(problem.data.d) else problem.D
+    attributes = {
+        "outcome": outcome, "advice": solutions[names[-1]].advice, "n": n, "step": step,
+        "error_term": bounds.general(n, step, dimension),
+    }  # fmt: skip
+    coordinates = {"time": solutions[names[0]].times[:count], "dynamics": names, "part": labels, "test": list(tests)}
+    return xr.Dataset(variables, coordinates, attributes)
+
+
+def _stack(values: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+    return np.stack(values) if values else np.empty((0, *shape))
+
+
+def _spread(solution: Solution, values: np.ndarray, replicas: int | None) -> np.ndarray:
+    """Values (…, time), repeated for every replica where the run itself has none."""
+    return values if solution.replicas == replicas else np.repeat(values[..., None, :], replicas or 1, axis=-2)
+
+
+def _neurons(solution: Solution, count: int) -> np.ndarray | None:
+    """θ ([replica,] time, neuron, coordinate) of a coupled run; the limit has no neurons."""
+    if solution.method == "MeanField":
+        return None
+    return solution.dataset["theta"].values[..., :count, :, :]
+
+
+def _distances(near: dict[str, Any], a: str, b: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """mean_i and max_i |θ_i − θ'_i|; from the tracers where the first run is the limit."""
+    first = near["ND"] if a == "PDE" and b != "ND" else near[a]
+    if first is None:
+        return np.full(shape, np.nan), np.full(shape, np.nan)
+    gaps = np.linalg.norm(first - near[b], axis=-1)
+    return gaps.mean(axis=-1), gaps.max(axis=-1)
+
+
+def _statistics(
+    problem: Problem, solution: Solution, limit: Solution | None, tests: Mapping[str, Observer], count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """W_2 to the limit ([replica,] time), and the test functions (test, [replica,] time)."""
+    if solution.replicas:
+        each = [_statistics(problem, solution.replica(r), limit, tests, count) for r in range(solution.replicas)]
+        return np.stack([e[0] for e in each]), np.stack([e[1] for e in each], axis=1)
+    far, values = [], []
+    for i in range(count):
+        cloud = _reduced(problem, solution, i)
+        far.append(wasserstein(cloud, _reduced(problem, limit, i)) if limit is not None else np.nan)
+        values.append([float(test(cloud)) for test in tests.values()])
+    return np.array(far), np.array(values).reshape(count, len(tests)).T
+
+
+def _reduced(problem: Problem, solution: Solution, i: int) -> Cloud:
+    """The saved cloud number i in reduced coordinates."""
+    theta = solution.dataset["theta"].values[i]
+    if theta.shape[1] == len(problem.reduced_coordinates):
+        return Cloud(theta, solution.dataset["weights"].values, problem.reduced_coordinates)
+    return uniform_cloud(np.asarray(reduce(problem, theta)), problem.reduced_coordinates)

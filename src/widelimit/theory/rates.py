@@ -1,0 +1,163 @@
+"""Exponents of the parts of the gap, measured.
+
+    gap(x) ~ C x^p,     x = N, ε or d:     log gap = p log x + log C by least squares
+
+For every part of the chain and every x, over R replicas:
+
+    distance       √mean_r (sup_t mean_i |θ_i − θ'_i|)²          max distance   the same with max_i
+    W2             √mean_r W_2(first or second, limit)² at t_end
+    risk spread    std_r of the risk gap at t_end                first-order fluctuations, ∝ ∫Ψ d(ρ^N − ρ)
+    risk bias      |mean_r of the risk gap| at t_end             second order, ∝ 1/N; all that is left at an optimum,
+                                                                 where Ψ is constant on the support of ρ
+
+The interval is the bootstrap over replicas (2.5 % to 97.5 %), drawn anew at every x.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from widelimit.errors import require, require_count, require_known
+from widelimit.problem.data import GaussianClasses
+from widelimit.problem.statement import Problem
+from widelimit.theory.bounds import EXPONENTS
+from widelimit.theory.coupling import Comparison, compare
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+CHAINS = {"n": ("PDE", "ND", "PD"), "step": ("PD", "GD", "SGD"), "d": ("ND", "PD", "GD", "SGD")}
+QUANTITIES = ("distance", "max distance", "W2", "risk spread", "risk bias")
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """Measured exponents; ``dataset`` has gap (quantity, part, x) and exponent, low, high, theory (quantity, part)."""
+
+    dataset: xr.Dataset
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row for every exponent that could be measured."""
+        rows = []
+        for part in self.dataset["part"].values:
+            for quantity in self.dataset["quantity"].values:
+                cell = self.dataset.sel(part=part, quantity=quantity)
+                if np.isfinite(cell["exponent"]):
+                    numbers = {k: float(cell[k]) for k in ("exponent", "low", "high", "theory")}
+                    rows.append({"part": str(part), "quantity": str(quantity), **numbers})
+        return rows
+
+    def exponent(self, part: str, quantity: str) -> tuple[float, float, float]:
+        """The exponent of one part and its interval: (value, low, high)."""
+        cell = self.dataset.sel(part=part, quantity=quantity)
+        return float(cell["exponent"]), float(cell["low"]), float(cell["high"])
+
+    def __repr__(self) -> str:
+        rows = (f"{r['part']} {r['quantity']} {r['exponent']:.2f}" for r in self.table())
+        return f"<Rates over {self.dataset.attrs['over']}: {', '.join(rows)}>"
+
+
+def rates(
+    problem: Problem,
+    over: str,
+    values: Sequence[float],
+    *,
+    n: int = 100,
+    step: float = 1e-3,
+    t_end: float = 0.5,
+    seed: int = 0,
+    replicas: int = 32,
+    chain: Sequence[str] | None = None,
+    coordinates: str = "full",
+    points: int = 400,
+    progress: bool | None = None,
+) -> Rates:
+    """Fit the exponents of the parts of the gap over the width, the step or the dimension.
+
+    over      "n", "step" or "d"
+    values    of it, three or more; the others stay at ``n``, ``step`` and the problem's own d
+    replicas  independent couplings at every value, for the intervals
+    chain     which dynamics, as in `compare` (default: those whose gap depends on it)
+    """
+    require(isinstance(problem, Problem), "rates needs a wl.Problem", type(problem).__name__, "build one first")
+    require_known("variable", over, tuple(CHAINS))
+    spots = sorted({float(v) for v in values})
+    require(len(spots) >= 3 and spots[0] > 0, "values must be three or more positive numbers", values, "add some")
+    require_count("replicas", replicas, "32")
+    require(replicas >= 4, "an interval needs at least 4 replicas", replicas, "try replicas=32")
+    names = tuple(chain or CHAINS[over])
+    samples: list[dict[tuple[str, str], np.ndarray]] = []
+    for value in spots:
+        width, size = int(value) if over == "n" else n, value if over == "step" else step
+        place = _with_dimension(problem, int(value)) if over == "d" else problem
+        result = compare(
+            place, width, size, t_end, seed=seed, replicas=replicas, save=6,
+            chain=names, coordinates=coordinates, points=points, progress=progress,
+        )  # fmt: skip
+        samples.append(_samples(result))
+    return Rates(_dataset(over, spots, samples, replicas, seed))
+
+
+def _with_dimension(problem: Problem, d: int) -> Problem:
+    """The same problem in another dimension."""
+    require(isinstance(problem.data, GaussianClasses) and problem.data.informative is None,
+            "rates over d needs isotropic classes", problem.data, "leave informative out")  # fmt: skip
+    return replace(problem, data=replace(problem.data, d=d))
+
+
+def _samples(result: Comparison) -> dict[tuple[str, str], np.ndarray]:
+    """One number per replica for every part and quantity."""
+    numbers = {}
+    for part in result.parts[:-1]:
+        far = part.split("–")[1]
+        numbers[part, "distance"] = result.gap(part, "distance").max(axis=-1)
+        numbers[part, "max distance"] = result.gap(part, "max_distance").max(axis=-1)
+        numbers[part, "W2"] = result.dataset["w2"].sel(dynamics=far).values[:, -1]
+        numbers[part, "risk spread"] = numbers[part, "risk bias"] = result.gap(part)[:, -1]
+    return numbers
+
+
+def summarise(quantity: str, numbers: np.ndarray) -> np.ndarray:
+    """The size of a gap from one number per replica (…, R)."""
+    if quantity == "risk spread":
+        return numbers.std(axis=-1, ddof=1)
+    if quantity == "risk bias":
+        return np.abs(numbers.mean(axis=-1))
+    return np.sqrt(np.mean(numbers**2, axis=-1))
+
+
+def _dataset(over: str, spots: list[float], samples: list[Any], replicas: int, seed: int) -> xr.Dataset:
+    import xarray as xr
+
+    parts = list(dict.fromkeys(part for part, _ in samples[0]))
+    shape = (len(QUANTITIES), len(parts))
+    gap = np.full((*shape, len(spots)), math.nan)
+    fits = {name: np.full(shape, math.nan) for name in ("exponent", "low", "high", "theory")}
+    rng = np.random.default_rng(seed)
+    for i, quantity in enumerate(QUANTITIES):
+        for j, part in enumerate(parts):
+            numbers = np.stack([s[part, quantity] for s in samples])
+            gap[i, j] = summarise(quantity, numbers)
+            if not (gap[i, j] > 0).all():
+                continue
+            picks = rng.integers(replicas, size=(RESAMPLES, len(spots), replicas))
+            drawn = summarise(quantity, np.take_along_axis(numbers[None], picks, axis=-1))
+            fits["exponent"][i, j] = slope(spots, gap[i, j])
+            fits["low"][i, j], fits["high"][i, j] = np.percentile(slope(spots, drawn), [2.5, 97.5])
+            fits["theory"][i, j] = EXPONENTS.get((over, part, quantity), math.nan)
+    variables: dict[str, Any] = {name: (("quantity", "part"), values) for name, values in fits.items()}
+    variables["gap"] = (("quantity", "part", "x"), gap)
+    return xr.Dataset(variables, {"quantity": list(QUANTITIES), "part": parts, "x": spots}, {"over": over})
+
+
+def slope(x: Sequence[float], y: np.ndarray) -> np.ndarray:
+    """Least-squares slope of log y (…, points) against log x (points,)."""
+    log_x = np.log(np.asarray(x, float))
+    centred = log_x - log_x.mean()
+    return np.log(np.maximum(y, 1e-300)) @ centred / (centred @ centred)

@@ -1,0 +1,182 @@
+"""The noise of a block of SGD has the law of the noise of its steps, one after the other.
+
+felt_l = ⟨x_l, W_l⟩,  Ξ = W_B  for the noise part of the weights,  W_{k+1} = (D_{k+1}/D_k) W_k + ς_k g^k,  W_0 = 0
+
+Both are linear in normal numbers, so feeding the columns of the identity instead of normals gives the whole covariance,
+to the 1e-10 of the guard in the variance of Ξ.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import widelimit as wl
+from widelimit.dynamics import sgd
+from widelimit.dynamics.block_noise import block_noise, decays, variances
+from widelimit.dynamics.run import initial_neurons
+from widelimit.dynamics.streams import stream, streams
+
+CASES = {
+    "plain": dict(),
+    "ridge": dict(shrink=[0.9] * 6),
+    "ridge so strong that signs alternate": dict(shrink=[-0.6, 0.5, -0.6, 0.5, -0.6, 0.5]),
+    "ridge, decaying steps, batches": dict(
+        shrink=[0.7, 0.75, 0.8, 0.85, 0.9, 0.95], spread=0.5 ** np.arange(6.0), batch=2
+    ),
+    "steps left out on both sides": dict(
+        shrink=[1, 1, 0.9, 0.8, 1, 1], spread=[0, 0, 1, 2, 0, 0], moves=[0, 0, 1, 1, 0, 0]
+    ),
+    "weights that freeze while others move": dict(spread=[1, 1, 1, 0, 0, 0]),
+    "weights that start late": dict(spread=[0, 0, 0, 1, 1, 1], batch=2),
+    "weights that never move": dict(spread=[0, 0, 0, 0, 0, 0]),
+    "one step": dict(shrink=[0.9], spread=[0.7], moves=[1], batch=3),
+}  # fmt: skip
+
+
+def block(shrink=(1,) * 6, spread=(0.5, 1, 2, 1, 0.5, 1), moves=(1,) * 6, batch=1, d=25, dtype=float):
+    x = np.random.default_rng(0).normal(size=(len(spread) * batch, d)) * np.linspace(0.5, 2, d)
+    return (*tuple(jnp.asarray(part, dtype) for part in (x, shrink, spread)), jnp.asarray(moves, bool), batch)
+
+
+def by_block(monkeypatch, x, shrink, spread, moves):
+    """Covariance of (felt, Ξ) as the block makes it."""
+    rows, d = x.shape
+    columns = iter((jnp.eye(rows, rows + d, dtype=x.dtype), jnp.eye(rows + d, dtype=x.dtype)[:, rows:]))
+    monkeypatch.setattr(jax.random, "normal", lambda key, shape, dtype: next(columns))
+    noise = block_noise(jax.random.key(0), x, x @ x.T, decays(shrink), spread, moves, rows + d)
+    both = np.concatenate([noise.felt, (noise.fresh + noise.along.T @ x).T])
+    return both @ both.T
+
+
+def by_steps(x, shrink, spread, batch):
+    """Covariance of (felt, Ξ) from the recursion, with the columns of the identity for g^0, g^1, …"""
+    x, shrink, spread = (np.asarray(part, float) for part in (x, shrink, spread))
+    d, normals = x.shape[1], np.eye(x.shape[1] * len(spread))
+    w, felt = np.zeros((d, len(normals))), []
+    for k in range(len(spread)):
+        felt.append(x[k * batch : (k + 1) * batch] @ w)
+        w = shrink[k] * w + math.sqrt(spread[k]) * normals[k * d : (k + 1) * d]
+    both = np.concatenate([*felt, w])
+    return both @ both.T
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_covariance_of_a_block_is_that_of_its_steps(case, monkeypatch):
+    x, shrink, spread, moves, batch = block(**case)
+    got, want = by_block(monkeypatch, x, shrink, spread, moves), by_steps(x, shrink, spread, batch)
+    used = np.concatenate([np.repeat(moves, batch), np.ones(x.shape[1], bool)])  # nobody asks the other samples
+    np.testing.assert_allclose(got[used][:, used], want[used][:, used], rtol=0, atol=1e-9 * max(1, want.max()))
+
+
+def test_variances_are_those_of_the_docstring():
+    _, shrink, spread, _, _ = block(**CASES["ridge so strong that signs alternate"])
+    D, ς2, B = np.concatenate([[1.0], np.cumprod(shrink)]), np.asarray(spread), len(spread)
+    v = np.array([sum((D[m] / D[k + 1]) ** 2 * ς2[k] for k in range(m)) for m in range(B + 1)])
+    got_v, factor, cross, end = variances(decays(shrink), spread)
+    np.testing.assert_allclose(got_v, v[:B], rtol=1e-13)
+    np.testing.assert_allclose(cross, v[:B] * D[B] / D[:B], rtol=1e-13)
+    assert float(end) == pytest.approx(v[B], rel=1e-13)
+    want = [[D[max(k, m)] / D[min(k, m)] * v[min(k, m)] for m in range(B)] for k in range(B)]
+    np.testing.assert_allclose(factor, want, rtol=1e-13)
+
+
+def test_single_precision_survives_a_large_block_whose_weights_freeze_on_the_way(monkeypatch):
+    """The conditional law of Ξ is then degenerate; the guard is 1e-4 of its variance."""
+    spread = np.where(np.arange(32) < 20, 1e-3, 0.0)
+    x, shrink, spread, moves, _ = block((0.999,) * 32, spread, (1,) * 32, d=64, dtype="float32")
+    got, want = by_block(monkeypatch, x, shrink, spread, moves), by_steps(x, shrink, spread, 1)
+    scale = np.sqrt(np.maximum(np.diag(want), np.diag(want)[-1]))
+    assert np.abs((got - want) / scale / scale[:, None]).max() < 1e-3
+
+
+N, D, STEP, REPLICAS = 3, 9, 0.05, 4000
+STOPS = (0, 6, 18)  # blocks hold 4 samples: the first stop is inside one
+
+
+def noisy(batch):
+    """Every kind of parameter trained, each at a pace of its own; noise of order one."""
+    mobility = {"a": 0.5, "b": wl.schedules.window(0.1, 0.7), "w": wl.schedules.exponential(0.5)}
+    problem = wl.Problem(
+        wl.data.gaussian_classes(D if batch == 1 else 17, 0.6),
+        wl.neurons.ridge("tanh", outer="trained", bias="trained"),
+        wl.initial.gaussian(1.0, a=wl.initial.normal(0.5, 1.0), b=wl.initial.uniform(-0.5, 0.5)),
+        ridge=0.3, beta=1.0, schedule=wl.schedules.power(0.25), mobility=mobility,
+    )  # fmt: skip
+    return problem, wl.SGD(N, STEP, batch)
+
+
+@functools.cache
+def ends(batch, stepwise, seed, replicas=REPLICAS):
+    """The last neurons (R, n, D): one start, one sequence of samples, R independent noises."""
+    problem, method = noisy(batch)
+    fixed = dataclasses.replace(sgd.iteration(problem, method), stepwise=stepwise)
+    theta = jnp.broadcast_to(initial_neurons(problem, 0, N, False, None), (replicas, N, problem.D))
+    data, noise = jnp.broadcast_to(stream(0, "data"), (replicas,)), streams(seed, "noise", replicas)
+    for first, last in itertools.pairwise(STOPS):
+        theta = sgd.sgd_steps(fixed, replicas, theta, data, noise, first, last)
+    return np.asarray(theta)
+
+
+def moments(theta):
+    """Numbers (R,) that see a, b and w, alone and together."""
+    a, b, w = theta[:, :, 0], theta[:, :, 1], theta[:, :, 2:]
+    start = np.asarray(initial_neurons(noisy(1 if w.shape[2] == D else 4)[0], 0, N, False, None))[:, 2:]
+    square = np.sum(w**2, axis=2)
+    raw = {
+        "a": a[:, 0], "b": b[:, 0], "mean b": b.mean(axis=1), "|w|²": square[:, 0],
+        "⟨w, w'⟩": np.sum(w[:, 0] * w[:, 1], axis=1), "⟨w, w(0)⟩": w[:, 0] @ start[0], "a |w|²": a[:, 0] * square[:, 0], "a b": a[:, 1] * b[:, 1],
+    }  # fmt: skip
+    return raw | {f"({name})²": value**2 for name, value in raw.items()}
+
+
+def check_same_law(batch, seed, replicas=REPLICAS):
+    """Every moment within 4 standard errors; Kolmogorov–Smirnov levels above 1e-4."""
+    blocks, plain = (moments(ends(batch, stepwise, seed + stepwise, replicas)) for stepwise in (False, True))
+    for name in blocks:
+        error = math.hypot(blocks[name].std(), plain[name].std()) / math.sqrt(replicas)
+        assert abs(blocks[name].mean() - plain[name].mean()) < 4 * error, name
+        assert stats.ks_2samp(blocks[name], plain[name]).pvalue > 1e-4, name
+
+
+def test_noisy_blocks_have_the_joint_law_of_the_plain_loop(monkeypatch):
+    monkeypatch.setattr(sgd, "SUB_ROWS", 2)  # two sub-blocks in a block of four samples
+    assert sgd.iteration(*noisy(1)).layout == sgd.Layout(1, 2, 2)
+    check_same_law(1, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [20, 30, 40])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_noisy_blocks_have_the_joint_law_of_the_plain_loop_in_a_large_sample(batch, seed):
+    check_same_law(batch, seed, 40_000)
+
+
+@pytest.mark.slow
+def test_noisy_blocks_are_four_times_faster_than_the_plain_loop():
+    problem = wl.Problem(
+        wl.data.gaussian_classes(320, 0.5), wl.neurons.ridge("ramp"), wl.initial.gaussian(0.4), beta=1e4
+    )
+    fixed = sgd.iteration(problem, wl.SGD(800, 1e-4))
+    theta, keys = initial_neurons(problem, 0, 800, False, None), (stream(0, "data"), stream(0, "noise"))
+
+    def seconds_per_step(stepwise, steps):
+        run = functools.partial(
+            sgd.sgd_steps, dataclasses.replace(fixed, stepwise=stepwise), None, theta, *keys, 0, steps
+        )
+        run().block_until_ready()
+        times = []
+        for _ in range(5):
+            began = time.perf_counter()
+            run().block_until_ready()
+            times.append(time.perf_counter() - began)
+        return min(times) / steps
+
+    assert seconds_per_step(True, 128) > 4 * seconds_per_step(False, 1024)
