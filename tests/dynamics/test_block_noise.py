@@ -132,7 +132,8 @@ def moments(theta):
     square = np.sum(w**2, axis=2)
     raw = {
         "a": a[:, 0], "b": b[:, 0], "mean b": b.mean(axis=1), "|w|²": square[:, 0],
-        "⟨w, w'⟩": np.sum(w[:, 0] * w[:, 1], axis=1), "⟨w, w(0)⟩": w[:, 0] @ start[0], "a |w|²": a[:, 0] * square[:, 0], "a b": a[:, 1] * b[:, 1],
+        "⟨w, w'⟩": np.sum(w[:, 0] * w[:, 1], axis=1), "⟨w, w(0)⟩": w[:, 0] @ start[0],
+        "a |w|²": a[:, 0] * square[:, 0], "a b": a[:, 1] * b[:, 1],
     }  # fmt: skip
     return raw | {f"({name})²": value**2 for name, value in raw.items()}
 

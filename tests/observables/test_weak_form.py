@@ -216,3 +216,17 @@ def test_bad_input_is_answered_in_one_sentence(name, solutions):
         call(solutions("all trained"))
     message = str(caught.value)
     assert message.endswith(".") and "\n" not in message and len(message) < 300
+
+
+def test_the_weak_form_knows_rates_and_windows():
+    """First w alone, then a alone, at half the rate: zero with those rates, not without them."""
+    windows = {"w": wl.schedules.window(0.0, 0.1), "a": wl.schedules.window(0.1)}
+    law = wl.initial.gaussian(0.8, a=wl.initial.normal(1.0, 0.3))
+    data, neuron = wl.data.gaussian_classes(20, 0.8), wl.neurons.ridge("ramp", outer="trained")
+    problem = wl.Problem(data, neuron, law, mobility=windows)
+    solution = wl.solve(problem, wl.MeanField(64), 0.2, save=41)
+    chi = lambda theta: theta[0] ** 2 + theta[1] ** 2  # noqa: E731
+    assert np.abs(wl.observables.weak_residual(problem, solution, chi)).max() < 1e-5
+    assert np.abs(wl.observables.weak_residual(wl.Problem(data, neuron, law), solution, chi)).max() > 1e-3
+    with pytest.raises(wl.InputError, match="jumps must be among the saves"):
+        wl.observables.weak_residual(problem, wl.solve(problem, wl.MeanField(8), 0.2, save=[0.0, 0.15, 0.2]), chi)
