@@ -111,9 +111,11 @@ class PairwiseLandscape(Landscape):
         return isinstance(self.neuron.activation, General)
 
     def _or_last(self, order: int | None, what: str, error: float) -> int | None:
-        """A certified order; without one, None if there is a closed kernel to fall back on, else the last order."""
-        if order is not None or not self._is_open:
+        """A certified order; else the last, if its error is small or there is no closed kernel to fall back on."""
+        if order is not None:
             return order
+        if not error <= self.tolerance and not self._is_open:
+            return None
         if not error <= self.tolerance:
             warnings.warn(
                 f"the {what} of nearly parallel neurons with a large norm is only known to {error:.1g} for this "

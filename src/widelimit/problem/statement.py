@@ -72,7 +72,8 @@ class Problem:
         on_it = getattr(law, "radius", None) == 1.0 or (
             rows is not None and bool((abs((rows**2).sum(1) - 1) < 1e-9).all())
         )
-        require(on_it, "inner weights on the unit sphere must start on it", law, "use initial.sphere(1.0)")
+        got = law if rows is None else f"|w| = {((rows**2).sum(1) ** 0.5).max():g}"
+        require(on_it, "inner weights on the unit sphere must start on it", got, "use initial.sphere(1.0)")
 
     def _check_initial(self) -> None:
         law = self.initial

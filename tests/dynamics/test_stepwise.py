@@ -1,0 +1,71 @@
+"""Without noise the plain loop and the blocks take the same steps, whatever moves when.
+
+Rounding differs by the order of sums only: 1e-11 after some dozens of steps, with decades to spare.
+"""
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import widelimit as wl
+from widelimit.dynamics import sgd
+from widelimit.dynamics.run import initial_neurons
+from widelimit.dynamics.streams import stream
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+STEP, STEPS, TURN, ROUNDING = 0.01, 50, 19, 1e-11  # blocks of 8 samples: the turn is inside one
+FIRST, THEN = wl.schedules.window(0, TURN * STEP), wl.schedules.window(TURN * STEP)
+
+
+@pytest.fixture(autouse=True)
+def short_blocks(monkeypatch):
+    """Two sub-blocks of four samples."""
+    monkeypatch.setattr(sgd, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(sgd, "SUB_ROWS", 4)
+
+
+def iteration(mobility, batch=1, schedule=None):
+    problem = wl.Problem(
+        wl.data.gaussian_classes(7, 0.6, 3),
+        wl.neurons.ridge("tanh", outer="trained", bias="trained"),
+        wl.initial.gaussian(1.0, a=wl.initial.normal(0.5, 1.0), b=wl.initial.uniform(-0.5, 0.5)),
+        ridge=0.3,
+        schedule=schedule or wl.schedules.power(0.25),
+        mobility=mobility,
+    )
+    return sgd.iteration(problem, wl.SGD(5, STEP, batch)), initial_neurons(problem, 2, 5, False, None)
+
+
+def steps(fixed, theta, first=0, last=STEPS):
+    return np.asarray(sgd.sgd_steps(fixed, None, theta, stream(2, "data"), stream(2, "noise"), first, last))
+
+
+@pytest.mark.parametrize(
+    ("mobility", "batch"),
+    [
+        ({"a": 0.5, "b": 0.0, "w": 2.0}, 1),
+        ({"a": THEN, "w": FIRST}, 2),
+        ({"a": wl.schedules.exponential(2.0), "b": FIRST, "w": lambda t: 1 / (1 + t)}, 1),
+    ],
+    ids=["numbers", "windows", "schedules"],
+)
+def test_the_plain_loop_takes_the_steps_of_the_blocks(mobility, batch):
+    fixed, theta = iteration(mobility, batch)
+    plain = steps(dataclasses.replace(fixed, stepwise=True), theta)
+    assert np.abs(plain - theta).max() > 0.1
+    np.testing.assert_allclose(steps(fixed, theta), plain, rtol=0, atol=ROUNDING)
+    cut = steps(fixed, jnp.asarray(steps(fixed, theta, 0, 13)), 13)
+    np.testing.assert_allclose(cut, plain, rtol=0, atol=ROUNDING)
+
+
+def test_layerwise_sgd_is_two_runs_one_after_the_other():
+    both, theta = iteration({"a": THEN, "b": 0.0, "w": FIRST})
+    inner, outer = (iteration({name: 0.0, "b": 0.0})[0] for name in ("a", "w"))
+    middle = steps(inner, theta, 0, TURN)
+    assert (middle[:, :2] == theta[:, :2]).all() and (middle[:, 2:] != theta[:, 2:]).all()
+    end = steps(outer, jnp.asarray(middle), TURN)
+    assert (end[:, 2:] == middle[:, 2:]).all() and (end[:, 0] != middle[:, 0]).all()
+    np.testing.assert_allclose(steps(both, theta), end, rtol=0, atol=ROUNDING)
