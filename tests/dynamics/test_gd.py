@@ -48,3 +48,11 @@ def test_gd_approaches_the_particle_flow_at_order_one():
 def test_gd_approaches_the_particle_flow_at_order_one_in_full_coordinates(sigma):
     error = distances(problem(6, sigma, ridge=0.2, mobility={"a": SLOWING}), "full")
     np.testing.assert_allclose(np.log2(error[:-1] / error[1:]), 1, rtol=0, atol=0.1)
+
+
+def test_a_step_through_the_origin_comes_out_on_the_other_side():
+    """Linear neurons under a ridge of 2 ε λ = 1.5: w ← −w/2, so the length halves, in reduced coordinates too."""
+    linear = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
+    p = wl.Problem(wl.data.gaussian_classes(40, 0.5), linear, wl.initial.gaussian(1.0), ridge=7.5)
+    r = wl.solve(p, wl.GD(4, 0.1, "reduced"), 0.3, save=4).dataset["theta"].values[..., 0]
+    np.testing.assert_allclose(r[1:], r[:-1] / 2, rtol=1e-14)

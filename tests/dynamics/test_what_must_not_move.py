@@ -50,13 +50,13 @@ def problem(inner="sphere", start=None, **more):
 
 
 RUNS = {
-    math.inf: ("SGD", "reduced GD", "ParticleFlow", "NonlinearFlow", "MeanField"),
+    math.inf: ("SGD", "reduced GD", "NonlinearFlow", "MeanField"),
     20.0: ("SGD", "GD", "reduced ParticleFlow", "NonlinearFlow"),
 }
 
 
 def each():
-    """Every dynamics with and without noise; those with no code of their own among the slow tests."""
+    """Every dynamics with and without noise; those whose code others share among the slow tests."""
     for beta, quick in RUNS.items():
         for name in METHODS:
             if name != "MeanField" or math.isinf(beta):
@@ -84,7 +84,7 @@ def test_inner_weights_stay_on_the_sphere_and_frozen_blocks_do_not_move(name, be
     assert (at[1, :, 2:] != at[0, :, 2:]).all() and (at[2, :, 0] != at[1, :, 0]).all(), "nothing moved in its window"
 
 
-@pytest.mark.parametrize("name", ["ParticleFlow", "MeanField"])
+@pytest.mark.parametrize("name", ["MeanField", pytest.param("ParticleFlow", marks=pytest.mark.slow)])
 def test_the_projected_flow_loses_energy(name):
     """d/dt [R + λ ∫|θ|²] = −4 ∫ |P M^½ ∇Ψ|² dρ, for the projection P on what may move."""
     p = problem(mobility=WINDOWS)

@@ -83,7 +83,7 @@ def _one_step(
 ) -> Array:
     rules = descent.motion
     rates = rules.rates(k * descent.step)
-    moved = theta - 2 * size * rates * land.self_gradient(theta, weights)
+    moved = rules.lengths(theta - 2 * size * rates * land.self_gradient(theta, weights))
     if rules.is_noisy:
         moved = rules.kick(jax.random.fold_in(key, k), moved, rates, size)
     return rules.retract(moved)

@@ -72,6 +72,12 @@ class Motion:
         is_on = jnp.abs(norm - 1) < 16 * jnp.finfo(theta.dtype).eps
         return theta.at[..., self.scalars :].set(w / jnp.where(is_on, 1, norm))
 
+    def lengths(self, theta: Array) -> Array:
+        """θ with no radius below 0: a step of w through the origin comes out on the other side."""
+        if self.dimensions is None:
+            return theta
+        return theta.at[..., self.scalars :].set(jnp.abs(theta[..., self.scalars :]))
+
     def kick(self, key: Array, theta: Array, rates: Array, stretch: Array | float) -> Array:
         """θ after the noise of a stretch of the clock, with the rates of its columns."""
         spread = jnp.sqrt(4 * stretch * rates / self.beta).astype(theta.dtype)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widelimit.errors import InputError, require
+from widelimit.errors import InputError, is_whole, require
 from widelimit.measures import Cloud
 
 if TYPE_CHECKING:
@@ -69,7 +69,11 @@ class Solution:
 
     def replica(self, r: int) -> Solution:
         """One of the replicas, as a single run."""
-        require(self.replicas is not None, "replica needs a solution with replicas", self, "solve with replicas=16")
+        count = self.replicas
+        if count is None:
+            raise InputError(f"replica needs a solution with replicas, got {self!r}: solve with replicas=16.")
+        good = is_whole(r) and -count <= r < count
+        require(good, f"the number of a replica must be whole, from 0 to {count - 1}", r, "try replica(0)")
         return Solution(self.dataset.isel(replica=r))
 
     @property

@@ -1,0 +1,42 @@
+"""A step that is too large is an outcome with advice, in every dynamics that has one."""
+
+import re
+
+import numpy as np
+import pytest
+
+import widelimit as wl
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+SQUARE = wl.activations.polynomial([0.0, 0.0, 1.0])
+STEP, TIMES = 2.0, [0.0, 2.0, 100.0, 200.0]
+CASES = {
+    "GD": (wl.GD(4, STEP, "reduced"), np.inf, None, "step=0.5"),
+    "SGD with noise and replicas": (wl.SGD(4, STEP), 20.0, 2, "step=0.5"),
+    "ParticleFlow with noise": (wl.ParticleFlow(4, noise_step=STEP), 20.0, None, "noise_step=0.5"),
+    "NonlinearFlow with noise": (wl.NonlinearFlow(4, points=4, noise_step=STEP), 20.0, 2, "noise_step=0.5"),
+}
+EACH = [
+    pytest.param(*case, id=name, marks=pytest.mark.slow if "Nonlinear" in name else ()) for name, case in CASES.items()
+]
+
+
+@pytest.mark.parametrize(("method", "beta", "replicas", "cure"), EACH)
+def test_a_huge_step_diverges_with_advice_and_keeps_the_last_good_time(method, beta, replicas, cure):
+    problem = wl.Problem(
+        wl.data.gaussian_classes(5, 0.5), wl.neurons.ridge(SQUARE), wl.initial.gaussian(0.8), beta=beta
+    )
+    with pytest.raises(wl.Diverged) as caught:
+        wl.solve(problem, method, TIMES[-1], save=TIMES, replicas=replicas)
+    got, name = caught.value.solution, type(method).__name__
+    said = re.fullmatch(
+        rf"{name} diverged \(last good time t = ([\d.]+)\): the \w*step 2 is too large: try (.*) or less\.",
+        str(caught.value),
+    )
+    assert said and said[2] == cure and cure in got.advice
+    assert got.outcome == "diverged" and 1 <= len(got.times) < len(TIMES) and float(said[1]) == got.times[-1]
+    assert np.isfinite(got.risk).all() and got.replicas == replicas
+    one = got if replicas is None else got.replica(1)
+    lengths = np.linalg.norm(one.final.theta, axis=1, keepdims=True)
+    np.testing.assert_allclose(one.at(got.times[-1]).theta, lengths, rtol=1e-12)
