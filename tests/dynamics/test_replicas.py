@@ -61,7 +61,7 @@ OTHERS = {
     "ParticleFlow, noise": (wl.ParticleFlow(N, noise_step=STEP), 20.0),
     "NonlinearFlow, noise": (wl.NonlinearFlow(N, points=4, noise_step=STEP), 20.0),
 }
-QUICK = ("reduced GD", "reduced ParticleFlow", "NonlinearFlow")
+QUICK = ("reduced GD", "NonlinearFlow")
 CASES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OTHERS]
 
 

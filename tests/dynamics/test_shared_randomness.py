@@ -57,14 +57,11 @@ def test_wider_networks_meet_the_noise_of_narrow_ones(reduced):
     assert (wide[:4] == narrow).all() and (np.abs(wide - theta) > 1e-6).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
-    [
-        pytest.param(lambda n: wl.GD(n, 0.05, "reduced"), id="GD"),
-        pytest.param(
-            lambda n: wl.ParticleFlow(n, "reduced", noise_step=0.05), id="ParticleFlow", marks=pytest.mark.slow
-        ),
-    ],
+    [lambda n: wl.GD(n, 0.05, "reduced"), lambda n: wl.ParticleFlow(n, "reduced", noise_step=0.05)],
+    ids=["GD", "ParticleFlow"],
 )
 def test_neither_the_width_nor_the_data_reshuffle_the_noise(method):
     """Linear neurons of random direction feel the ridge and the noise alone, in every data law."""

@@ -46,7 +46,7 @@ def steps(fixed, theta, first=0, last=STEPS):
 @pytest.mark.parametrize(
     ("mobility", "batch"),
     [
-        ({"a": 0.5, "b": 0.0, "w": 2.0}, 1),
+        pytest.param({"a": 0.5, "b": 0.0, "w": 2.0}, 1, marks=pytest.mark.slow),
         ({"a": THEN, "w": FIRST}, 2),
         ({"a": wl.schedules.exponential(2.0), "b": FIRST, "w": lambda t: 1 / (1 + t)}, 1),
     ],
@@ -61,6 +61,7 @@ def test_the_plain_loop_takes_the_steps_of_the_blocks(mobility, batch):
     np.testing.assert_allclose(cut, plain, rtol=0, atol=ROUNDING)
 
 
+@pytest.mark.slow
 def test_layerwise_sgd_is_two_runs_one_after_the_other():
     both, theta = iteration({"a": THEN, "b": 0.0, "w": FIRST})
     inner, outer = (iteration({name: 0.0, "b": 0.0})[0] for name in ("a", "w"))

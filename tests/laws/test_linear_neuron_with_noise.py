@@ -153,8 +153,13 @@ def test_the_mean_neuron_of_sgd_has_the_second_moment_of_multiplicative_noise():
     assert squares.mean() == pytest.approx(want, abs=4 * squares.std(ddof=1) / math.sqrt(REPLICAS))
 
 
-@pytest.mark.parametrize("name", ["NonlinearFlow", *REDUCED])
-def test_lengths_have_a_noncentral_chi_law_in_full_and_in_reduced_coordinates(name):
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(REDUCED[0], marks=SLOW), REDUCED[1], pytest.param(REDUCED[2], marks=SLOW)]
+)
+def test_lengths_have_a_noncentral_chi_law_in_reduced_coordinates(name):
     """One neuron for each replica and row, all independent: uniform after their distribution function."""
     start, end, _ = start_and_end(name)
     shrink, v = amplification_and_spread(name, 2 * RIDGE)
@@ -167,8 +172,13 @@ def test_lengths_have_a_noncentral_chi_law_in_full_and_in_reduced_coordinates(na
 
 
 def test_particles_and_tracers_of_one_seed_meet_the_same_noise():
-    """Where the interaction is absent they are the same: deviations from the mean, and everything in reduced form."""
+    """Their deviations from the mean feel no interaction, and are the same."""
     particles, tracers = (split(start_and_end(name)[1])[1] for name in ("ParticleFlow", "NonlinearFlow"))
     np.testing.assert_allclose(particles, tracers, rtol=0, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_particles_and_tracers_of_one_seed_are_the_same_without_interaction():
+    """Linear neurons of random direction do not see each other."""
     particles, tracers = (start_and_end(f"reduced {name}")[1] for name in ("ParticleFlow", "NonlinearFlow"))
     np.testing.assert_allclose(particles, tracers, rtol=0, atol=1e-12)

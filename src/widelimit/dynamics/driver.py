@@ -127,9 +127,13 @@ def solve(
 
 def _risk(run: Run, theta: Any) -> np.ndarray:
     """R(ρ) of a cloud (n, D), or of every replica (R, n, D); not a number where θ is none."""
-    if theta.ndim == 3:
-        return np.stack([_risk(run, replica) for replica in theta])
-    return np.asarray(run.landscape.risk_of(theta, run.weights) if np.isfinite(theta).all() else math.nan, float)
+    good = np.isfinite(theta).all(axis=(-2, -1))
+    if good.all():
+        return np.asarray(run.landscape.risk_of(theta, run.weights), float)
+    risk = np.full(good.shape, math.nan)
+    if good.any():
+        risk[good] = run.landscape.risk_of(theta[good], run.weights)
+    return risk
 
 
 def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
@@ -184,13 +188,12 @@ def _kept(problem: Problem, run: Run, keep: str, theta: Any) -> Any:
     """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
     if keep == "full":
         return theta
-    if theta.ndim == 3:
-        return np.stack([_kept(problem, run, keep, replica) for replica in theta])
     is_full = run.landscape.coordinates != problem.reduced_coordinates
-    reduced = np.array(reduce(problem, theta) if is_full else theta)
+    rows = theta.reshape(-1, theta.shape[-1])
+    reduced = np.array(reduce(problem, rows) if is_full else rows)
     scalars = len(problem.neuron.scalars)
     reduced[:, scalars:] = np.maximum(reduced[:, scalars:], 0.0)
-    return reduced
+    return reduced.reshape(*theta.shape[:-1], -1)
 
 
 def _names(problem: Problem, run: Run, keep: str) -> tuple[str, ...]:

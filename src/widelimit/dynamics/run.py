@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -20,6 +22,8 @@ from widelimit.errors import require
 from widelimit.potentials.landscape_base import Landscape
 from widelimit.problem.statement import Problem
 
+CORES = os.cpu_count() or 1
+GROUP = 4  # replicas in one call: more would leave the cache
 Tick = Callable[[float], None]
 Move = Callable[[Landscape, Array], Array]
 
@@ -80,6 +84,21 @@ def initial_neurons(problem: Problem, seed: int, n: int, reduced: bool, replicas
 def per_replica(function: Callable[..., Any], replicas: int | None, in_axes: Any = 0) -> Callable[..., Any]:
     """The function itself for a single run, mapped over the replicas otherwise."""
     return function if replicas is None else jax.vmap(function, in_axes)
+
+
+def in_groups(function: Callable[..., Array], replicas: int | None, *stacked: Array) -> Array:
+    """``function(R, *stacked)`` for groups of a few replicas, the groups spread over the cores.
+
+    Small runs leave most of a machine idle: their matrix products are too short to share among cores.
+    All groups have one size, so that ``function`` is compiled once.
+    """
+    if replicas is None:
+        return function(None, *stacked)
+    most = min(GROUP, max(1, replicas // CORES))
+    size = max(g for g in range(1, most + 1) if replicas % g == 0)
+    groups = [[part[k : k + size] for part in stacked] for k in range(0, replicas, size)]
+    with ThreadPoolExecutor(CORES) as pool:
+        return jnp.concatenate(list(pool.map(lambda group: jax.block_until_ready(function(size, *group)), groups)))
 
 
 def carry(land: Landscape, theta: Array, weights: Array, move: Move) -> Array:

@@ -31,7 +31,7 @@ from jax import Array
 from widelimit.dynamics.block_noise import block_noise, decays
 from widelimit.dynamics.methods import SGD
 from widelimit.dynamics.motion import Motion, motion
-from widelimit.dynamics.run import Run, Tick, chunks, initial_neurons, per_replica, prepare, whole_steps
+from widelimit.dynamics.run import Run, Tick, chunks, in_groups, initial_neurons, per_replica, prepare, whole_steps
 from widelimit.dynamics.stepwise import step_by_step
 from widelimit.dynamics.streams import streams
 from widelimit.potentials.landscape_base import split_columns
@@ -101,10 +101,13 @@ def _(method: SGD, problem: Problem, seed: int, replicas: int | None = None) -> 
     fixed = iteration(problem, method)
     keys = streams(seed, "data", replicas), streams(seed, "noise", replicas)
 
+    def steps(replicas: int | None, *stacked: Array, first: int, last: int) -> Array:
+        return sgd_steps(fixed, replicas, *stacked, first, last)
+
     def advance(theta: Array, start: float, stop: float, tick: Tick) -> Array:
         span = chunk_steps(fixed.layout, theta)
         for first, last in chunks(round(start / method.step), round(stop / method.step), span):
-            theta = sgd_steps(fixed, replicas, theta, *keys, first, last)
+            theta = in_groups(partial(steps, first=first, last=last), replicas, theta, *keys)
             if not bool(jnp.isfinite(theta).all()):
                 return theta
             tick(last * method.step)

@@ -32,7 +32,7 @@ from jax import Array
 
 from widelimit.potentials.chunks import by_chunks, sum_chunks
 from widelimit.potentials.hermite import angle_moment
-from widelimit.potentials.landscape_base import Landscape, length, split_columns
+from widelimit.potentials.landscape_base import Landscape, each, length, split_columns
 from widelimit.potentials.smoothing import smoothed
 from widelimit.problem.activations import Polynomial
 from widelimit.problem.data import Group
@@ -130,7 +130,7 @@ class FeatureLandscape(Landscape):
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ) = Σ_q p_q (y_q − F_q)²."""
         p, y, _ = self._constants
-        return jnp.sum(p * (y - self.mean_features(points, weights)) ** 2)
+        return each(lambda points: jnp.sum(p * (y - self.mean_features(points, weights)) ** 2), points)
 
     def mean_features(self, points: Array, weights: Array) -> Array:
         """F = Σ_j weights_j Φ(θ_j), (Q,)."""

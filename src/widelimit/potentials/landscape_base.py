@@ -10,6 +10,7 @@ R(ρ) = R# + 2 ∫ V dρ + ∬ U dρ dρ
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -52,7 +53,7 @@ class Landscape(ABC):
 
     @abstractmethod
     def risk_of(self, points: Array, weights: Array) -> Array:
-        """R(ρ), a scalar, for points (n, D) and weights (n,)."""
+        """R(ρ) for points (n, D), or of every replica (R, n, D), and weights (n,)."""
 
     def V(self, theta: Any) -> Array:
         """V(θ) = −E y σ*(x; θ), (n,)."""
@@ -138,6 +139,11 @@ def _pair(landscape: Landscape, theta: Array, other: Array) -> Array:
 @partial(jax.jit, static_argnums=0)
 def _psi(landscape: Landscape, theta: Array, points: Array, weights: Array) -> Array:
     return landscape.psi_of(theta, points, weights)
+
+
+def each(function: Callable[[Array], Any], points: Array) -> Any:
+    """``function`` of one cloud (n, D), or of each of several (R, n, D); traceable."""
+    return function(points) if points.ndim == 2 else jax.lax.map(function, points)
 
 
 def length(x: Array) -> Array:

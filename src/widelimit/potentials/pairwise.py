@@ -23,7 +23,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.potentials import pair_series
-from widelimit.potentials.landscape_base import Landscape, length, split_columns
+from widelimit.potentials.landscape_base import Landscape, each, length, split_columns
 from widelimit.potentials.pair_kernels import SERIES_ORDER, kernel
 from widelimit.potentials.pair_series import deviations, families, seen_by
 from widelimit.potentials.series_bounds import bounds, climb
@@ -136,30 +136,35 @@ def _correlate(w: Array, w2: Array) -> tuple[Array, Array, Array]:
 @partial(jax.jit, static_argnums=0)
 def _kernel_risk(landscape: PairwiseLandscape, points: Array, weights: Array) -> Array:
     moment = sum(p * y * y for p, y in zip(landscape.data.probabilities, landscape.data.labels, strict=True))
-    external = weights @ landscape.external(points)
-    return moment + 2 * external + weights @ landscape.mean_pair(points, points, weights)
+
+    def one(points: Array) -> Array:
+        external, pairs = landscape.external(points), landscape.mean_pair(points, points, weights)
+        return moment + weights @ (2 * external + pairs)
+
+    return each(one, points)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _series_risk(landscape: PairwiseLandscape, order: int, points: Array, weights: Array) -> Array:
     """R(ρ) with Mehler's series cut at ``order`` off the diagonal."""
-    activation, columns, total = landscape.neuron.activation, split_columns(landscape.neuron, points), jnp.zeros(())
-    for family in families(landscape.data):
-        total += pair_series.risk(family, activation, order, seen_by(family, *columns), weights)
-    return total
+
+    def one(points: Array) -> Array:
+        activation, columns, total = landscape.neuron.activation, split_columns(landscape.neuron, points), jnp.zeros(())
+        for family in families(landscape.data):
+            total += pair_series.risk(family, activation, order, seen_by(family, *columns), weights)
+        return total
+
+    return each(one, points)
 
 
 def _certified(
     landscape: PairwiseLandscape, orders: tuple[int, ...], limits: tuple[float, float], theta: Array, weights: Array
 ) -> tuple[int | None, np.ndarray]:
     """The first order that is certified in every replica, if any is, and the largest bounds met last, of R and ∇Ψ/S."""
-    ladder, found = jnp.asarray(orders, float), []
     plain = replace(landscape, order=None)  # compiled once for all orders
-    for one in theta if theta.ndim == 3 else theta[None]:
-        position, errors = _climb(plain, ladder, jnp.asarray(limits), one, weights)
-        found.append((int(position), *np.asarray(errors)))
-    highest, *worst = np.max(found, axis=0)
-    return (orders[int(highest)] if np.all(worst <= np.array(limits)) else None), np.array(worst)
+    positions, errors = _climb(plain, np.asarray(orders, float), np.asarray(limits), theta, weights)
+    worst = np.asarray(errors).reshape(-1, 2).max(axis=0)
+    return (orders[int(np.max(positions))] if (worst <= np.array(limits)).all() else None), worst
 
 
 @partial(jax.jit, static_argnums=0)
@@ -167,15 +172,19 @@ def _climb(
     landscape: PairwiseLandscape, orders: Array, limits: Array, theta: Array, weights: Array
 ) -> tuple[Array, Array]:
     """The position of the first order whose bounds of R and ∇Ψ/S are within the limits, and these bounds."""
-    neuron, columns = landscape.neuron, split_columns(landscape.neuron, theta)
-    parts = [
-        bounds(family, neuron.activation, seen_by(family, *columns), weights, neuron.scalars)
-        for family in families(landscape.data)
-    ]
-    scale = jnp.max(sum(size for _, size in parts))
 
-    def error(order: Array) -> Array:
-        of_risk, of_gradient = (sum(terms) for terms in zip(*(beyond(order) for beyond, _ in parts), strict=True))
-        return jnp.stack([of_risk, jnp.max(of_gradient) / jnp.where(scale > 0, scale, 1.0)])
+    def one(theta: Array) -> tuple[Array, Array]:
+        neuron, columns = landscape.neuron, split_columns(landscape.neuron, theta)
+        parts = [
+            bounds(family, neuron.activation, seen_by(family, *columns), weights, neuron.scalars)
+            for family in families(landscape.data)
+        ]
+        scale = jnp.max(sum(size for _, size in parts))
 
-    return climb(error, orders, limits)
+        def error(order: Array) -> Array:
+            of_risk, of_gradient = (sum(terms) for terms in zip(*(beyond(order) for beyond, _ in parts), strict=True))
+            return jnp.stack([of_risk, jnp.max(of_gradient) / jnp.where(scale > 0, scale, 1.0)])
+
+        return climb(error, orders, limits)
+
+    return each(one, theta)

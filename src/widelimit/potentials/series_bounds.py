@@ -47,6 +47,8 @@ def bounds(
     k = np.arange(1.0, SERIES_ORDER + 1)
     squares = slopes(activation, at.m, at.s, SERIES_ORDER) ** 2
 
+    decay = jnp.log(jnp.abs(at.corr))  # once for all orders
+
     def arm(cut: Array, kappa: Any, order: Any) -> Array:
         return jnp.abs(at.a) * cut * (kappa * tau + has_b / jnp.sqrt(order + 1)) + has_a * at.s * cut / (order + 1)
 
@@ -54,7 +56,7 @@ def bounds(
         left = whole - squares @ jnp.where(k <= order, k, 0.0)
         cut = jnp.sqrt(jnp.maximum(left, ROUNDING * whole))
         push = load * at.s * cut
-        pull = push @ jnp.abs(at.corr) ** order
+        pull = push @ jnp.exp(order * decay)
         kappa = 1 + jnp.sqrt((order + 2) / (order + 1))
         return jnp.sum(p * push * pull) / (order + 1), jnp.sum(p * arm(cut, kappa, order) * pull, axis=0)
 
