@@ -33,6 +33,22 @@ def test_the_risk_and_w2_of_draws_from_the_limit_scatter_like_one_over_root_n():
     assert agrees(fit.exponent("PDE–ND", "W2"), -0.5), fit
 
 
+def test_near_an_optimum_the_gap_of_the_risk_is_of_second_order():
+    """Ψ is nearly constant on the support at t = 10 (R = 0.0019): spread and bias fall like 1/N, no longer 1/√N."""
+    trained = wl.Problem(
+        wl.data.gaussian_classes(40, 0.8),
+        wl.neurons.ridge("ramp", outer="trained"),
+        wl.initial.gaussian(0.8, a=wl.initial.normal(1.0, 0.5)),
+    )
+    fit = wl.rates(
+        trained, "n", [25, 50, 100, 200, 400], t_end=10.0, replicas=64, coordinates="reduced", chain=("PDE", "ND"),
+        points=2000,
+    )  # fmt: skip
+    for quantity in ("risk spread", "risk bias"):
+        _, low, high = fit.exponent("PDE–ND", quantity)
+        assert low <= -1 <= high < -0.8, fit
+
+
 def test_euler_steps_are_of_order_one():
     fit = wl.rates(classes(), "step", [5e-4, 1e-3, 2e-3, 4e-3], n=50, t_end=0.25, replicas=16, chain=("PD", "GD"))
     assert agrees(fit.exponent("PD–GD", "distance"), 1.0), fit
