@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import eval_hermitenorm
 
 from widelimit.errors import InputError
+from widelimit.potentials.quadrature import check_traceable
 from widelimit.problem import activations as ac
 from widelimit.problem.neurons import ridge
 
@@ -80,6 +82,45 @@ def test_any_function_is_accepted_and_keeps_its_name():
     found = ridge(jnp.arctan, outer="trained").activation
     assert found.name == "arctan" and float(found(1.0)) == pytest.approx(math.pi / 4)
     assert ac.custom(jnp.abs, kinks=[2, -1]).kinks == (-1.0, 2.0)
+
+
+@pytest.mark.parametrize("text, by_numpy", [
+    ("tanh(3*x)", lambda x: np.tanh(3 * x)),
+    ("1/(1+exp(-z))", lambda x: 1 / (1 + np.exp(-x))),
+    ("relu(x - 1)", lambda x: np.maximum(x - 1, 0)),
+    ("He20(x)**2", lambda x: eval_hermitenorm(20, x) ** 2),
+])  # fmt: skip
+def test_an_expression_is_a_general_activation(text, by_numpy):
+    found = ac.activation(text)
+    assert isinstance(found, ac.General) and found.name == str(found.function)
+    np.testing.assert_allclose(found(X), by_numpy(X), rtol=1e-12)
+    check_traceable(found)
+    same = ac.activation(text.replace("(", " ( "))
+    assert same == found and hash(same) == hash(found) and ac.activation(found.function) == found
+
+
+@pytest.mark.parametrize("text, same", [
+    ("x", ac.polynomial([0, 1])),
+    ("z", ac.polynomial([0, 1])),
+    ("x**3 - 3*x", ac.polynomial([0, -3, 0, 1])),
+    ("2 + 1", ac.polynomial([3])),
+    ("h4(z)", ac.polynomial(ac.hermite(4).coefficients)),
+])  # fmt: skip
+def test_a_polynomial_expression_is_a_polynomial_activation(text, same):
+    assert ac.activation(text) == same
+
+
+@pytest.mark.parametrize("text, sentence", [
+    ("rleu", "unknown activation 'rleu': did you mean 'relu'"),
+    ("y", "unknown activation 'y'"),
+    ("", "unknown activation ''"),
+    ("z1*z2", "an activation must be a function of one variable, got 'z1*z2'"),
+    ("tanh(3*y)", "unknown name 'y'"),
+])  # fmt: skip
+def test_a_text_that_is_no_activation_is_refused(text, sentence):
+    with pytest.raises(InputError) as refusal:
+        ac.activation(text)
+    assert str(refusal.value).startswith(sentence)
 
 
 @pytest.mark.parametrize("factory", [ac.ramp, ac.piecewise_linear, ac.polynomial, ac.hermite, ac.custom])

@@ -5,20 +5,25 @@
     sinusoid           σ(x) = sin(x + qπ/2)                      sin, cos
     error function     σ(x) = erf(x)                             erf
     general            any JAX-traceable function                tanh, sigmoid, softplus, custom
+    expression         polynomial or general                     "h2(x) - 0.5*x**3", "tanh(3*x)"
 
-The first four have smoothed versions A_k(m, s) in closed form (see widelimit.potentials), the last by quadrature.
+The first four have smoothed versions A_k(m, s) in closed form (see widelimit.potentials), the fifth by quadrature.
 Activations compare and hash by value, so that equal problems share compiled code.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from widelimit.errors import InputError, is_finite, is_whole, require, require_known
+from widelimit.problem.expressions import Expression, expression
+
+HIGHEST_DEGREE = 30  # of Hermite polynomials, and of expressions that become polynomials
 
 
 @dataclass(frozen=True)
@@ -165,8 +170,8 @@ def hermite(k: int) -> Polynomial:
     [-0.707, 0.0, 0.707]
     """
     require(
-        is_whole(k) and 0 <= k <= 30,
-        "the order of a Hermite activation must be a whole number from 0 to 30",
+        is_whole(k) and 0 <= k <= HIGHEST_DEGREE,
+        f"the order of a Hermite activation must be a whole number from 0 to {HIGHEST_DEGREE}",
         k,
         "try hermite(2)",
     )
@@ -238,11 +243,17 @@ NAMED: dict[str, Activation] = {
 }
 
 
-def activation(choice: Activation | str | Callable[[Any], Any]) -> Activation:
-    """An activation from itself, its name, or any JAX-traceable function."""
-    if isinstance(choice, str):
+def activation(choice: Activation | Expression | str | Callable[[Any], Any]) -> Activation:
+    """An activation from itself, its name, an expression in x or z, or any JAX-traceable function.
+
+    >>> activation("x**3 - 3*x")
+    Polynomial(coefficients=(0.0, -3.0, 0.0, 1.0), name='polynomial')
+    """
+    if isinstance(choice, str) and choice not in ("x", "z") and re.fullmatch(r"\w*", choice):
         require_known("activation", choice, NAMED)
         return NAMED[choice]
+    if isinstance(choice, str | Expression):
+        return _from_expression(expression(choice))
     if isinstance(choice, Activation):
         return choice
     if choice in (ramp, piecewise_linear, polynomial, hermite, custom):
@@ -250,3 +261,12 @@ def activation(choice: Activation | str | Callable[[Any], Any]) -> Activation:
             f"{choice.__name__} makes an activation, got it uncalled: write activations.{choice.__name__}(...)."
         )
     return custom(choice, name=getattr(choice, "__name__", "custom"))
+
+
+def _from_expression(function: Expression) -> Polynomial | General:
+    """A polynomial where it is one, else a general activation."""
+    require(not function.indexed, "an activation must be a function of one variable", function.text, "write it in x")
+    coefficients = function.polynomial
+    if coefficients is not None and len(coefficients) <= HIGHEST_DEGREE + 1:
+        return polynomial(coefficients)
+    return General(function, name=function.text)

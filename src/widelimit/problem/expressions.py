@@ -1,0 +1,287 @@
+r"""Functions written as expressions, for links, targets and activations.
+
+    text         He1(z) - 0.5*He3(z)                   normal form: reads back to an equal expression
+    prefix       - He1 z * 0.5 He3 z                   operators before what they act on, see widelimit.problem.grammar
+    latex        \mathrm{He}_{1}(z) - 0.5\mathrm{He}_{3}(z)
+    polynomial   (0, 2.5, 0, -0.5)                     coefficients of 1, z, z², …
+    monomials    {(1,): 2.5, (3,): -0.5}               coefficients of z1^k1 z2^k2 …
+
+All are readings of the prefix form, from the leaves up. Expressions compare and hash by their normal form, so that
+equal problems share compiled code.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass, field
+from typing import Any
+
+from widelimit.errors import require
+from widelimit.problem.grammar import (
+    ALGEBRA,
+    CONSTANTS,
+    OF_NUMBERS,
+    VARIABLES,
+    Item,
+    Prefix,
+    Table,
+    fold,
+    number,
+    read,
+    short,
+)
+
+HIGHEST_DEGREE, MOST_PRODUCTS = 40, 20_000  # of a polynomial that is multiplied out
+Terms = dict[tuple[int, ...], float]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A function, equal and hashed by its normal form ``text``; build it with `expression`."""
+
+    text: str
+    prefix: Prefix = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables used, in order."""
+        return tuple(sorted({str(item) for item in self.prefix if item in VARIABLES}, key=_index))
+
+    @property
+    def indexed(self) -> bool:
+        """Whether the variables are z1, z2, … and not z."""
+        return any(map(_index, self.names))
+
+    @property
+    def arity(self) -> int:
+        """1 for a function of z or x, the highest index for one of z1, z2, …, 0 for a constant."""
+        return max((_index(name) or 1 for name in self.names), default=0)
+
+    @property
+    def latex(self) -> str:
+        """The same in LaTeX, for the inside of $…$."""
+        return fold(self.prefix, _latex)[0]
+
+    @property
+    def monomials(self) -> Terms | None:
+        """{exponents of the variables: coefficient} if this is a polynomial of degree at most 40; else None."""
+        width = self.arity
+        try:
+            terms: Terms = fold(self.prefix, lambda *step: _monomials(width, *step)).terms
+        except ArithmeticError:
+            return None
+        return terms if all(map(math.isfinite, terms.values())) else None
+
+    @property
+    def polynomial(self) -> tuple[float, ...] | None:
+        """Coefficients of 1, z, z², … if this is a polynomial in z or x of degree at most 40; else None."""
+        terms = None if self.indexed else self.monomials
+        if terms is None:
+            return None
+        powers = {sum(exponents): c for exponents, c in terms.items()}
+        return tuple(powers.get(k, 0.0) for k in range(max(powers, default=0) + 1))
+
+    def __call__(self, z: Any) -> Any:
+        """Values at each entry of an array, for z, x or a constant; at each row of one, (…, k) to (…), for z1, z2, …
+
+        >>> float(expression("z1 - z2**2")([5.0, 2.0]))
+        1.0
+        """
+        import jax.numpy as jnp
+
+        z = jnp.asarray(z)
+        z = z if jnp.issubdtype(z.dtype, jnp.floating) else z.astype(float)
+        require(
+            not self.indexed or (z.ndim >= 1 and z.shape[-1] >= self.arity),
+            f"the function {short(self.text)} needs an array (…, k) with k >= {self.arity}",
+            z.shape,
+            "pass one column for each variable",
+        )
+        leaves = {name: z[..., _index(name) - 1] if self.indexed else z for name in self.names} | CONSTANTS
+        table = ALGEBRA | _of_arrays()
+        value = fold(self.prefix, lambda item, *parts: table[item](*parts) if parts else leaves.get(item, item))
+        return jnp.broadcast_to(jnp.asarray(value, z.dtype), z.shape[:-1] if self.indexed else z.shape)
+
+
+def expression(text: str | Expression) -> Expression:
+    """The function written in a text; for what may be written see widelimit.problem.grammar.
+
+    >>> expression("He1( z)-0.50 * He3(z)").text
+    'He1(z) - 0.5*He3(z)'
+    >>> expression("x**3 - 3*x").polynomial
+    (0.0, -3.0, 0.0, 1.0)
+    """
+    if isinstance(text, Expression):
+        return text
+    require(isinstance(text, str), "an expression must be a text", text, "write it in quotes")
+    normal, _ = fold(read(text), _text)
+    return Expression(normal, read(normal))
+
+
+def _index(name: str) -> int:
+    """3 for z3, 0 for z."""
+    return int(name[1:] or 0)
+
+
+SUM, PRODUCT, SIGN, POWER, ATOM = range(5)  # how strongly a text holds together
+Piece = tuple[str, int]
+
+
+def _text(item: Item, *parts: Piece) -> Piece:
+    """The normal form, and how strongly it holds together."""
+    if isinstance(item, float):
+        return str(int(item)) if item.is_integer() else repr(item), SIGN if item < 0 else ATOM
+    if item in ("+", "-"):
+        return f"{_hold(parts[0], SUM)} {item} {_hold(parts[1], PRODUCT, first=False)}", SUM
+    if item in ("*", "/"):
+        return f"{_hold(parts[0], PRODUCT)}{item}{_hold(parts[1], SIGN, first=False)}", PRODUCT
+    if item == "neg":
+        return f"-{_hold(parts[0], POWER)}", SIGN
+    if item.startswith("**"):
+        return f"{_hold(parts[0], ATOM)}{item}", POWER
+    return (f"{item}({', '.join(text for text, _ in parts)})" if parts else item), ATOM
+
+
+def _hold(part: Piece, least: int, first: bool = True) -> str:
+    """A part, in brackets if it would fall apart, or put a sign after another operator."""
+    text, strength = part
+    if strength >= least and (first or not text.startswith("-")):
+        return text
+    return rf"\left({text}\right)" if r"\frac" in text else f"({text})"
+
+
+def _latex(item: Item, *parts: Piece) -> Piece:
+    """LaTeX, and how strongly it holds together."""
+    if isinstance(item, float):
+        return _latex_number(item)
+    if item in ("+", "-"):
+        return _text(item, *parts)
+    if item == "*":
+        return _latex_product(_hold(parts[0], PRODUCT), _hold(parts[1], PRODUCT, first=False)), PRODUCT
+    if item == "/":
+        return rf"\frac{{{parts[0][0]}}}{{{parts[1][0]}}}", POWER
+    if item == "neg":
+        return f"-{_hold(parts[0], PRODUCT, first=False)}", SIGN
+    if item.startswith("**"):
+        return f"{_hold(parts[0], ATOM)}^{{{item[2:]}}}", POWER
+    inside = ", ".join(text for text, _ in parts)
+    if item == "abs":
+        return rf"\left|{inside}\right|", ATOM
+    if item == "sqrt":
+        return rf"\sqrt{{{inside}}}", POWER
+    return (_latex_name(item) + _hold((inside, SUM), ATOM), POWER) if parts else (_latex_name(item), ATOM)
+
+
+def _latex_product(left: str, right: str) -> str:
+    """3x, x y, and a dot where digits would meet."""
+    after_digit = left[-1].isdigit()
+    if right[0].isdigit() or (after_digit and right.startswith(r"\frac")):
+        return rf"{left} \cdot {right}"
+    return f"{left}{right}" if after_digit else f"{left} {right}"
+
+
+def _latex_number(value: float) -> Piece:
+    text, strength = _text(value)
+    mantissa, tens, exponent = text.partition("e")
+    if not tens:
+        return text, strength
+    power = f"10^{{{int(exponent)}}}"
+    return (power, POWER) if mantissa == "1" else (rf"{mantissa} \cdot {power}", PRODUCT)
+
+
+def _latex_name(name: str) -> str:
+    letters = name.rstrip("0123456789")
+    upright = letters in ("He", "e", "erf", "sign", "relu", "sigmoid", "softplus", "step")
+    symbol = rf"\mathrm{{{letters}}}" if upright else letters if len(letters) == 1 else rf"\{letters}"
+    return symbol if letters == name else f"{symbol}_{{{name[len(letters) :]}}}"
+
+
+def _of_arrays() -> Table:
+    """The functions on JAX arrays; at 0 the slopes of abs, sign, relu and step are 0."""
+    import jax
+    import jax.numpy as jnp
+
+    return {
+        **{name: getattr(jnp, name) for name in OF_NUMBERS if hasattr(jnp, name)},
+        "erf": jax.scipy.special.erf,
+        "relu": lambda x: jnp.where(x > 0, x, 0.0),
+        "sigmoid": jax.nn.sigmoid,
+        "softplus": jax.nn.softplus,
+        "step": lambda x: jnp.where(x > 0, 1.0, 0.0),
+        "max": jnp.maximum,
+        "min": jnp.minimum,
+    }
+
+
+class _NotPolynomialError(ArithmeticError):
+    """Not a polynomial, or one too large to multiply out."""
+
+
+@dataclass(frozen=True)
+class _Monomials:
+    """Σ_k c_k z^k as {k: c_k}, k the tuple of exponents, for the operators of the grammar to act on."""
+
+    terms: Terms
+    width: int
+
+    def __add__(self, other: _Monomials | float) -> _Monomials:
+        others = self._lift(other).terms
+        return self._keep({k: self.terms.get(k, 0.0) + others.get(k, 0.0) for k in self.terms | others})
+
+    def __mul__(self, other: _Monomials | float) -> _Monomials:
+        others = self._lift(other).terms
+        if len(self.terms) * len(others) > MOST_PRODUCTS:
+            raise _NotPolynomialError
+        terms: Terms = {}
+        for k, c in self.terms.items():
+            for j, b in others.items():
+                exponents = tuple(map(operator.add, k, j))
+                terms[exponents] = terms.get(exponents, 0.0) + c * b
+        return self._keep(terms)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> _Monomials:
+        return self * -1.0
+
+    def __sub__(self, other: _Monomials | float) -> _Monomials:
+        return self + -other
+
+    def __truediv__(self, other: _Monomials | float) -> _Monomials:
+        divisor = self._lift(other).constant()
+        return self._keep({k: c / divisor for k, c in self.terms.items()})
+
+    def __pow__(self, k: int) -> _Monomials:
+        return math.prod([self] * k, start=self._lift(1.0))
+
+    def _lift(self, other: _Monomials | float) -> _Monomials:
+        return other if isinstance(other, _Monomials) else _Monomials({(0,) * self.width: other}, self.width)
+
+    def _keep(self, terms: Terms) -> _Monomials:
+        """Drop what cancelled; refuse a degree too high."""
+        if any(sum(k) > HIGHEST_DEGREE for k in terms):
+            raise _NotPolynomialError
+        return _Monomials({k: c for k, c in terms.items() if c != 0}, self.width)
+
+    def constant(self) -> float:
+        """The value of a polynomial of degree 0."""
+        if any(map(any, self.terms)):
+            raise _NotPolynomialError
+        return sum(self.terms.values())
+
+
+def _monomials(width: int, item: Item, *parts: _Monomials) -> _Monomials:
+    """The coefficients of an item and its parts."""
+    if item in VARIABLES:
+        place = max(_index(str(item)), 1)
+        return _Monomials({tuple(int(j == place) for j in range(1, width + 1)): 1.0}, width)
+    value: Any
+    if not parts or item in OF_NUMBERS:
+        value = number(item, *(part.constant() for part in parts))
+    else:
+        value = ALGEBRA[str(item)](*parts)
+    return _Monomials({}, width) + value
