@@ -243,5 +243,3 @@ def test_noise_of_the_labels_adds_its_variance_to_the_risk(name):
     squares = (y - np.mean([case.values(row[None], x) for row in theta], axis=0)) ** 2
     error = wl.landscape(case.problem).risk_error(theta)
     assert within(squares, full, allowance=5 * error)
-    if case.data.mixture is not None:
-        assert full - wl.landscape(quiet.problem).risk(theta) == pytest.approx(NOISE**2, rel=1e-12)

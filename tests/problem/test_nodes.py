@@ -2,14 +2,13 @@
 
 import itertools
 import math
-from functools import partial
 
 import mpmath
 import numpy as np
 import pytest
 
 from widelimit.problem.ball import sphere_nodes
-from widelimit.problem.nodes import REACH, axis_density, corners, normal_density, normal_nodes, symmetric_rule, tensor
+from widelimit.problem.nodes import corners, normal_half, normal_nodes, sphere_half, symmetric_rule, tensor
 
 POINTS = 24
 
@@ -27,7 +26,7 @@ def sphere_moment(j, p):
 
 @pytest.mark.parametrize("j", range(POINTS))
 def test_powers_of_a_normal_number_and_of_its_modulus_are_exact(j):
-    z, w = symmetric_rule(POINTS, normal_density, REACH)
+    z, w = symmetric_rule(POINTS, normal_half)
     size = normal_moment(j)
     assert len(z) == POINTS and np.all(w > 0) and abs(w.sum() - 1) <= 1e-14
     assert w @ np.abs(z) ** j == pytest.approx(size, rel=1e-11)
@@ -37,14 +36,14 @@ def test_powers_of_a_normal_number_and_of_its_modulus_are_exact(j):
 
 @pytest.mark.parametrize("p", [3, 5, 6, 20, 200])
 def test_powers_of_a_coordinate_of_the_sphere_are_exact(p):
-    t, w = symmetric_rule(POINTS, partial(axis_density, power=(p - 3) / 2), 1.0)
+    t, w = symmetric_rule(POINTS, sphere_half, p)
     for j in range(POINTS):
         assert w @ np.abs(t) ** j == pytest.approx(sphere_moment(j, p), rel=1e-11)
 
 
 @pytest.mark.parametrize("points", [2, 16, 64, 128])
 def test_a_rule_with_many_points_is_still_exact_and_positive(points):
-    z, w = symmetric_rule(points, normal_density, REACH)
+    z, w = symmetric_rule(points, normal_half)
     assert np.all(w > 0) and np.all(np.diff(z) > 0)
     for j in range(min(points, 30)):
         assert w @ np.abs(z) ** j == pytest.approx(normal_moment(j), rel=1e-10)
@@ -52,7 +51,7 @@ def test_a_rule_with_many_points_is_still_exact_and_positive(points):
 
 def test_a_kink_and_a_jump_at_zero_do_not_hurt():
     """E sign(G) sin(G) and E |sin G| restricted to analytic halves: E sign(G) tanh(G) by mpmath."""
-    z, w = symmetric_rule(128, normal_density, REACH)
+    z, w = symmetric_rule(128, normal_half)
     exact = 2 * mpmath.quad(lambda x: mpmath.tanh(x) * mpmath.npdf(x), [0, 1, 3, 8, 14])
     assert w @ (np.sign(z) * np.tanh(z)) == pytest.approx(float(exact), abs=1e-12)
 
