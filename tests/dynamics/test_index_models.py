@@ -1,10 +1,12 @@
 """Index models and sparse functions, from ρ_0 to the disk: limits, tracers, spheres."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.integrate import solve_ivp
 
 import widelimit as wl
 
@@ -115,6 +117,25 @@ def test_tracers_in_full_coordinates_are_those_in_reduced_ones(inner):
     assert np.abs(here[-1] - here[0]).max() > 0.05
     if inner == "sphere":
         np.testing.assert_allclose((full.final.theta[:, 1:] ** 2).sum(axis=1), 1.0, atol=1e-12)
+
+
+ON_SPHERE = wl.initial.array([[1.0, 0.6, 0.8], [-0.5, 0.0, 1.0], [0.7, -0.8, 0.6]])  # a, u, r
+
+
+@pytest.mark.parametrize("method", [wl.ParticleFlow(3, "reduced"), wl.NonlinearFlow(3, "reduced")], ids=["PD", "ND"])
+def test_neurons_on_the_sphere_follow_the_tangential_part_of_the_gradient(method):
+    """By scipy. Tracers that start on the points of the limit move with them."""
+    case = replace(single(20, inner="sphere"), initial=ON_SPHERE)
+    land = wl.landscape(case, reduced=True)
+
+    def velocity(t, flat):
+        theta = flat.reshape(3, 3)
+        v = -2 * np.asarray(land.grad_psi(theta, theta))
+        v[:, 1:] -= np.sum(v[:, 1:] * theta[:, 1:], axis=1, keepdims=True) * theta[:, 1:]
+        return v.ravel()
+
+    expected = solve_ivp(velocity, (0, 0.5), ON_SPHERE.theta.ravel(), rtol=1e-9, atol=1e-11).y[:, -1].reshape(3, 3)
+    np.testing.assert_allclose(wl.solve(case, method, 0.5, save=2).final.theta, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Every data law: its reduced and its full landscape are one expectation, by sampling and by rotation.
 
-Sampling: inputs and directions drawn here by numpy. Rotation: the exact full landscape, directions drawn.
+Sampling: inputs and directions drawn here by numpy. Rotation: the exact full landscape, integrated over the angle.
 """
 
 import math
@@ -10,7 +10,7 @@ from functools import cache
 import jax
 import numpy as np
 import pytest
-from scipy.special import erf
+from scipy.special import erf, roots_jacobi
 
 import widelimit as wl
 from widelimit.measures import Cloud
@@ -208,14 +208,24 @@ def test_full_V_and_U_without_a_formula_come_from_a_fair_draw(case):
     ["single index, d = 20", "multi index, d = 20"], ["single index, d = 200", "multi index, d = 200", "three classes"]
 )
 def test_reduced_U_is_the_full_one_averaged_over_rotations(name):
+    """No error bar: the cosine in every group has density ∝ (1 − c²)^{(d − 3)/2}, a Gauss–Jacobi weight."""
     case = CASES[name]
-    rng, rows = np.random.default_rng(5), case.rows(2)
+    rows, cut = case.rows(2), 2 + case.data.kept
+    rules = [roots_jacobi(24, (size - 3) / 2, (size - 3) / 2) for size in case.sizes]
+    cosines = np.stack([c.ravel() for c in np.meshgrid(*(c for c, _ in rules))], axis=1)
+    weights = np.prod(np.stack([w.ravel() for w in np.meshgrid(*(w / w.sum() for _, w in rules))]), axis=0)
+    fixed, turned = [rows[:1, :cut]], [np.tile(rows[1, :cut], (len(weights), 1))]
+    for r, r2, c, size in zip(rows[0, cut:], rows[1, cut:], cosines.T[:, :, None], case.sizes, strict=True):
+        first, second = np.eye(2, size)
+        fixed.append(r * first[None])
+        turned.append(r2 * (c * first + np.sqrt(1 - c**2) * second))
     full, closed = wl.landscape(case.problem), reduced(case)
-    fixed, turned = case.turned(rows[0], 1, rng), case.turned(rows[1], 8000, rng)
-    samples = np.asarray(full.U(fixed, turned))[0]
-    assert np.std(samples) > 1e-3 * abs(samples.mean())
-    assert within(samples, float(closed.U(rows, rows)[0, 1]))
-    V = np.asarray(full.V(turned[:4]))
+    samples = np.asarray(full.U(np.hstack(fixed), np.hstack(turned)))[0]
+    assert float(closed.U(rows, rows)[0, 1]) == pytest.approx(
+        weights @ samples, abs=1e-6
+    )  # the tolerance of U, E σ² ≤ 1
+    assert weights @ np.abs(samples - weights @ samples) > 1e-3
+    V = np.asarray(full.V(np.hstack(turned)[:4]))
     np.testing.assert_allclose(V, np.full(4, closed.V(rows)[1]), rtol=1e-12, atol=1e-13)
 
 
