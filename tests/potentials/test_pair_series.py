@@ -123,7 +123,7 @@ def largest_error(here, order, theta, p):
     """The bound of max_i |∇Ψ_i − ∇Ψ_{i,K}|, written out pair by pair."""
     a, m, w = np.asarray(theta[:, 0]), np.asarray(theta[:, 1]), np.asarray(theta[:, 2:])
     total, scale = np.zeros(N), np.zeros(N)
-    for q, tau in zip(here.data.probabilities, deviations(here.data), strict=True):
+    for q, tau in zip(here.data.weights, deviations(here.data), strict=True):
         v = w * tau
         s = np.linalg.norm(v, axis=1)
         corr = np.abs(v @ v.T / np.outer(s, s)) * (1 - np.eye(N))

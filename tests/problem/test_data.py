@@ -58,7 +58,7 @@ def test_groups_split_the_directions(d, informative, dimensions, shares):
 
 def test_labels_and_probabilities_are_those_of_a_fair_coin():
     law = gaussian_classes(3, 0.5)
-    assert dict(zip(law.labels, law.probabilities, strict=True)) == {1.0: 0.5, -1.0: 0.5}
+    assert dict(zip(law.labels, law.weights, strict=True)) == {1.0: 0.5, -1.0: 0.5}
 
 
 def test_infinite_dimension_has_no_samples_and_says_so():
@@ -70,9 +70,9 @@ def test_single_precision_samples_are_standard_normal_and_uncorrelated():
     import jax
     from scipy import stats
 
-    from widelimit.problem.data import _normals
+    from widelimit.problem.law import normals
 
-    z = np.asarray(_normals(jax.random.key(3), (501, 401), "float32"), float).ravel()
+    z = np.asarray(normals(jax.random.key(3), (501, 401), "float32"), float).ravel()
     root = np.sqrt(len(z))
     assert abs(z.mean()) < 4 / root and abs(z.var() - 1) < 4 * np.sqrt(2) / root
     assert abs(np.corrcoef(z[:-1], z[1:])[0, 1]) < 4 / root

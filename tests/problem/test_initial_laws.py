@@ -23,7 +23,7 @@ def integral(factor, function):
     """∫ function d(factor), for a function of the columns."""
     if factor.atoms is not None:
         return sum(p * np.asarray(function(np.array(row))) for row, p in factor.atoms)
-    return WEIGHTS @ np.stack([function(row) for row in factor.curve(SCORES)])
+    return WEIGHTS @ np.stack([function(row) for row in factor.curve(SCORES[:, None])])
 
 
 def radii(law, data, n=SAMPLES):
@@ -41,7 +41,7 @@ LAWS = [initial.gaussian(0.8), initial.sphere(1.3)]
 @pytest.mark.parametrize("law", LAWS, ids=["gaussian", "sphere"])
 def test_reduced_radii_have_the_moments_of_sampled_ones(law, data):
     sampled = radii(law, data)
-    factors = law.radii(data.groups)
+    factors = law.reduced(data.d, 0, data.groups)
     assert sum(f.columns for f in factors) == len(data.groups)
     for power in (1, 2, 4):
         closed = np.concatenate([np.atleast_1d(integral(f, lambda row, k=power: row**k)) for f in factors])
@@ -52,7 +52,7 @@ def test_reduced_radii_have_the_moments_of_sampled_ones(law, data):
 @pytest.mark.parametrize("law, size", [(LAWS[0], 0.8), (LAWS[1], 1.3)], ids=["gaussian", "sphere"])
 def test_the_mean_square_of_each_radius_is_its_share(law, size):
     data = DATA[1]
-    squares = np.concatenate([np.atleast_1d(integral(f, lambda row: row**2)) for f in law.radii(data.groups)])
+    squares = np.concatenate([np.atleast_1d(integral(f, lambda row: row**2)) for f in law.reduced(data.d, 0, data.groups)])
     np.testing.assert_allclose(squares, [size**2 * g.share for g in data.groups], rtol=1e-7)
 
 
@@ -61,12 +61,12 @@ def test_gaussian_radii_are_independent_and_spherical_ones_tied():
         r = radii(law, DATA[1]) ** 2
         correlation = np.corrcoef(r.T)[0, 1]
         assert correlation == pytest.approx(-1, abs=1e-9) if tied else abs(correlation) <= 5 / math.sqrt(SAMPLES)
-        assert len(law.radii(DATA[1].groups)) == (1 if tied else 2)
+        assert len(law.reduced(DATA[1].d, 0, DATA[1].groups)) == (1 if tied else 2)
 
 
 def test_spherical_radii_lie_on_the_sphere_far_into_both_tails():
-    (factor,) = LAWS[1].radii(DATA[1].groups)
-    rows = factor.curve(np.linspace(-8, 8, 41))
+    (factor,) = LAWS[1].reduced(DATA[1].d, 0, DATA[1].groups)
+    rows = factor.curve(np.linspace(-8, 8, 41)[:, None])
     np.testing.assert_allclose(np.sum(rows**2, axis=1), 1.3**2, rtol=1e-13)
     assert np.all(rows > 0) and np.all(np.diff(rows[:, 0]) > 0)
 
@@ -79,9 +79,9 @@ def test_sampled_spherical_weights_have_the_stated_length():
 
 @pytest.mark.parametrize("d", [1, 7, 400])
 def test_the_curve_of_a_gaussian_radius_is_the_chi_quantile(d):
-    (factor,) = initial.gaussian(0.8).radii(gaussian_classes(d, 0.5).groups)
+    (factor,) = initial.gaussian(0.8).reduced(d, 0, gaussian_classes(d, 0.5).groups)
     x = np.linspace(-7, 7, 29)
-    r = factor.curve(x)[:, 0] * math.sqrt(d) / 0.8
+    r = factor.curve(x[:, None])[:, 0] * math.sqrt(d) / 0.8
     low = x <= 0  # compare probabilities in the tail where they are small
     np.testing.assert_allclose(stats.chi.cdf(r[low], d), stats.norm.cdf(x[low]), rtol=1e-9)
     np.testing.assert_allclose(stats.chi.sf(r[~low], d), stats.norm.sf(x[~low]), rtol=1e-9)
@@ -90,7 +90,7 @@ def test_the_curve_of_a_gaussian_radius_is_the_chi_quantile(d):
 @pytest.mark.parametrize("law, size", [(LAWS[0], 0.8), (LAWS[1], 1.3)], ids=["gaussian", "sphere"])
 def test_radii_are_certain_in_infinite_dimension(law, size):
     groups = gaussian_classes(math.inf, 0.5, 0.2).groups
-    rows = [row for f in law.radii(groups) for row, p in f.atoms if p == 1.0]
+    rows = [row for f in law.reduced(math.inf, 0, groups) for row, p in f.atoms if p == 1.0]
     assert np.concatenate(rows) == pytest.approx([size * math.sqrt(0.2), size * math.sqrt(0.8)], rel=1e-14)
 
 

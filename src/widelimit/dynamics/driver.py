@@ -99,7 +99,7 @@ def solve(
         require_count("replicas", replicas, "16")
     run = prepare(method, problem, seed, replicas)
     require(run.round_time(t_end) > 0, f"t_end must be at least one step of {method}", t_end, "lower the step")
-    is_full = run.landscape.coordinates != problem.reduced_coordinates
+    is_full = run.landscape.coordinates != problem.reduced_coordinates or not problem.groups
     require(is_full or keep == "reduced", "keep must be 'reduced' for a run in reduced coordinates", keep, "drop it")
     record, outcome = Record(observed={name: [] for name in observers}), "done"
     state = run.state
@@ -191,8 +191,8 @@ def _kept(problem: Problem, run: Run, keep: str, theta: Any) -> Any:
     is_full = run.landscape.coordinates != problem.reduced_coordinates
     rows = theta.reshape(-1, theta.shape[-1])
     reduced = np.array(reduce(problem, rows) if is_full else rows)
-    scalars = len(problem.neuron.scalars)
-    reduced[:, scalars:] = np.maximum(reduced[:, scalars:], 0.0)
+    radii = reduced.shape[1] - len(problem.groups)
+    reduced[:, radii:] = np.maximum(reduced[:, radii:], 0.0)
     return reduced.reshape(*theta.shape[:-1], -1)
 
 
@@ -209,8 +209,9 @@ def _dataset(
     names, front = _names(problem, run, keep), ("replica",) * (theta.ndim - 2)
     shape = (0, *theta.shape[:-1], len(names))
     lead = len(front)
+    about = {"long_name": "population risk", "symbol": "R", **_estimated(run, theta)}
     variables: dict[str, Any] = {
-        "risk": _over_time(record.risk, lead, ("time",), {"long_name": "population risk", "symbol": "R"}, shape[:-2]),
+        "risk": _over_time(record.risk, lead, ("time",), about, shape[:-2]),
         "theta": _over_time(record.theta, lead, ("time", "neuron", "coordinate"),
                             {"long_name": "neurons", "symbol": "θ"}, shape),
         "weights": ("neuron", np.asarray(run.weights), {"long_name": "mass of each neuron", "symbol": "p"}),
@@ -228,9 +229,17 @@ def _dataset(
     return xr.Dataset(variables, coordinates, _attributes(problem, method, run, seed, t_end, outcome, began))
 
 
+def _estimated(run: Run, theta: Any) -> dict[str, float]:
+    """Standard error of the last risk, where it is estimated from a draw of the data law."""
+    last = np.asarray(theta).reshape(-1, *theta.shape[-2:])[0]
+    finite = bool(np.isfinite(last).all())
+    error = run.landscape.risk_error(Cloud(last, np.asarray(run.weights), run.landscape.coordinates)) if finite else 0.0
+    return {"standard_error": error} if error else {}
+
+
 def _over_time(
-    values: list[np.ndarray], lead: int, dims: tuple[str, ...], attributes: dict[str, str], empty: tuple[int, ...]
-) -> tuple[tuple[str, ...], np.ndarray, dict[str, str]]:
+    values: list[np.ndarray], lead: int, dims: tuple[str, ...], attributes: dict[str, Any], empty: tuple[int, ...]
+) -> tuple[tuple[str, ...], np.ndarray, dict[str, Any]]:
     """A variable from its values at the save times: the replicas first, if there are any, then time."""
     stacked = np.stack(values) if values else np.empty(empty)
     return ("replica",) * lead + dims, np.moveaxis(stacked, 0, lead), attributes

@@ -6,7 +6,7 @@ v − ⟨v, w⟩ w,    w/|w|                        tangential part, return to t
 r_g ← √( (r_g + ς g)² + ς² χ²_{d_g − 1} )     the same in the radii r_g = |P_g w|, exactly in law:
                                               this is where the drift (d_g − 1)/r_g comes from
 
-θ   theta   (…, n, D)   full coordinates a, b, w_1.. or reduced ones a, b, r_1..
+θ   theta   (…, n, D)   full coordinates a, b, w_1.. or reduced ones a, b, u_1.., r_1..
 ς²  = 4 Δ m_w/β
 """
 
@@ -46,6 +46,11 @@ class Motion:
         return len(self.blocks) - 1
 
     @property
+    def radii(self) -> int:
+        """Number of columns before the radii; all of them in full coordinates."""
+        return sum(self.columns) - len(self.dimensions or ())
+
+    @property
     def is_noisy(self) -> bool:
         """Whether the temperature is positive."""
         return math.isfinite(self.beta)
@@ -74,19 +79,19 @@ class Motion:
 
     def lengths(self, theta: Array) -> Array:
         """θ with no radius below 0: a step of w through the origin comes out on the other side."""
-        if self.dimensions is None:
+        if not self.dimensions:
             return theta
-        return theta.at[..., self.scalars :].set(jnp.abs(theta[..., self.scalars :]))
+        return theta.at[..., self.radii :].set(jnp.abs(theta[..., self.radii :]))
 
     def kick(self, key: Array, theta: Array, rates: Array, stretch: Array | float) -> Array:
         """θ after the noise of a stretch of the clock, with the rates of its columns."""
         spread = jnp.sqrt(4 * stretch * rates / self.beta).astype(theta.dtype)
         kicked = theta + spread * jax.random.normal(key, theta.shape, theta.dtype)
-        if self.dimensions is None:
+        if not self.dimensions:
             return kicked
-        parts = [kicked[..., : self.scalars]]
+        parts = [kicked[..., : self.radii]]
         for g, d in enumerate(self.dimensions):
-            column = slice(self.scalars + g, self.scalars + g + 1)
+            column = slice(self.radii + g, self.radii + g + 1)
             shape = kicked[..., column].shape
             across = 2 * jax.random.gamma(jax.random.fold_in(key, g + 1), max(d - 1, 0.0) / 2, shape) if d > 1 else 0.0
             parts.append(jnp.sqrt(kicked[..., column] ** 2 + spread[column] ** 2 * across))
@@ -95,7 +100,7 @@ class Motion:
 
 def motion(problem: Problem, reduced: bool) -> Motion:
     """The rules of a problem in full or reduced coordinates."""
-    groups = problem.data.groups
+    groups = problem.groups
     if reduced and math.isfinite(problem.beta):
         require(
             all(math.isfinite(g.d) for g in groups),
@@ -103,7 +108,7 @@ def motion(problem: Problem, reduced: bool) -> Motion:
             math.inf,
             "choose a finite d or beta = inf",
         )
-    width = len(groups) if reduced else problem.D - len(problem.neuron.scalars)
+    width = problem.kept + len(groups) if reduced else problem.D - len(problem.neuron.scalars)
     dimensions = tuple(g.d for g in groups) if reduced else None
     columns = (*(1 for _ in problem.neuron.scalars), width)
     on_sphere = problem.neuron.inner == "sphere"

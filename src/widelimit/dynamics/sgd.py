@@ -36,8 +36,8 @@ from widelimit.dynamics.stepwise import step_by_step
 from widelimit.dynamics.streams import streams
 from widelimit.potentials.landscape_base import split_columns
 from widelimit.potentials.landscapes import landscape
-from widelimit.problem.data import GaussianClasses
-from widelimit.problem.neurons import Ridge
+from widelimit.problem.law import DataLaw
+from widelimit.problem.neurons import Custom, Neuron, Ridge
 from widelimit.problem.schedules import Schedule, step_sizes
 from widelimit.problem.statement import Problem
 
@@ -69,8 +69,8 @@ class Layout:
 class Iteration:
     """All that stays the same from block to block; ``stepwise`` forgoes the blocks."""
 
-    data: GaussianClasses
-    neuron: Ridge
+    data: DataLaw
+    neuron: Neuron
     ridge: float
     schedule: Schedule
     step: float
@@ -83,8 +83,10 @@ def iteration(problem: Problem, method: SGD) -> Iteration:
     """SGD on a problem."""
     rules = motion(problem, reduced=False)
     layout = layout_for(method.batch, int(problem.data.d) // 2 if rules.is_noisy else BLOCK_ROWS)
+    is_smooth = problem.data.mixture is not None or problem.data.on_ball  # no two samples are parallel
+    stepwise = rules.on_sphere or isinstance(problem.neuron, Custom) or (rules.is_noisy and not is_smooth)
     return Iteration(
-        problem.data, problem.neuron, problem.ridge, problem.schedule, method.step, rules, layout, rules.on_sphere
+        problem.data, problem.neuron, problem.ridge, problem.schedule, method.step, rules, layout, stepwise
     )
 
 
@@ -140,7 +142,7 @@ def _steps(fixed: Iteration, first: Array, last: Array, theta: Array, data_key: 
 
     def body(index: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         k = index * steps + jnp.arange(steps)
-        x, y = fixed.data.sample(jax.random.fold_in(data_key, index), steps * fixed.layout.batch, theta.dtype)
+        x, y = fixed.data.block(data_key, index, steps * fixed.layout.batch, theta.dtype)
         begin = jnp.maximum(first - index * steps, 0)  # a block that runs twice has fresh noise each time
         own = jax.random.fold_in(jax.random.fold_in(noise_key, index), begin)
         return block(fixed, *state, x, y, _paces(fixed, k, (k >= first) & (k < last)).astype(theta.dtype), own)
@@ -210,6 +212,7 @@ def _sub_block(
 ) -> tuple[Array, Array]:
     """Step through one sub-block, batch by batch; returns the scalars and the rows C (sub_rows, n)."""
     neuron, lay, n = fixed.neuron, fixed.layout, h.shape[1]
+    assert isinstance(neuron, Ridge)  # others go step by step
 
     def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         moves, scalars = carry

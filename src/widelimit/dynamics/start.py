@@ -12,7 +12,6 @@ separatrix the error is the mass between two neighbours there, which is smaller 
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import jax
@@ -20,11 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from widelimit.errors import require
 from widelimit.potentials.landscapes import reduce
 from widelimit.problem.initial import Explicit, Factor
+from widelimit.problem.nodes import sobol_normals
 from widelimit.problem.statement import Problem
 
 
@@ -48,7 +47,7 @@ def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array
         return theta, jnp.full(len(theta), 1 / len(theta))
     factors = initial_factors(problem)
     atoms, masses = _atoms(factors)
-    random = sum(f.curve is not None for f in factors)
+    random = sum(f.scores for f in factors if f.curve is not None)
     scores, weights = _scores(random, points, len(atoms), placement)
     blocks = [(_columns(factors, atom, scores), mass * weights) for atom, mass in zip(atoms, masses, strict=True)]
     return jnp.concatenate([b[0] for b in blocks]), jnp.concatenate([b[1] for b in blocks])
@@ -59,7 +58,7 @@ def random_points(problem: Problem, key: Array, n: int) -> Array:
     factors = initial_factors(problem)
     atoms, masses = _atoms(factors)
     choice, scores = jax.random.split(key)
-    random = sum(f.curve is not None for f in factors)
+    random = sum(f.scores for f in factors if f.curve is not None)
     x = np.asarray(jax.random.normal(scores, (n, random)))
     which = np.asarray(jax.random.choice(choice, len(atoms), (n,), p=jnp.asarray(masses)))
     rows = [_columns(factors, atom, x) for atom in atoms]
@@ -72,7 +71,8 @@ def initial_factors(problem: Problem) -> list[Factor]:
     if isinstance(law, Explicit):
         raise TypeError("an explicit start is not a product of factors")
     scalars = [getattr(law, name).factor() for name in problem.neuron.scalars]
-    return [*scalars, *law.radii(problem.data.groups)]
+    inner = problem.data.d if problem.groups else problem.kept
+    return [*scalars, *law.reduced(inner, problem.kept, problem.groups)]
 
 
 def _atoms(factors: list[Factor]) -> tuple[list[list[Any]], list[float]]:
@@ -95,8 +95,8 @@ def _columns(factors: list[Factor], atom: list[Any], scores: np.ndarray) -> np.n
         if f.curve is None:
             columns.append(np.broadcast_to(np.asarray(value), (len(scores), f.columns)))
         else:
-            columns.append(f.curve(scores[:, used]))
-            used += 1
+            columns.append(f.curve(scores[:, used : used + f.scores]))
+            used += f.scores
     return np.concatenate(columns, axis=1)
 
 
@@ -107,10 +107,7 @@ def _scores(random: int, points: int, atoms: int, placement: str) -> tuple[np.nd
     share = max(1, -(-points // atoms))
     if random == 1:
         return PLACEMENTS[placement](share)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        cube = qmc.Sobol(random, rng=np.random.default_rng(0)).random_base2(max(0, (share - 1).bit_length()))
-    return ndtri(np.clip(cube, 1e-15, 1 - 1e-15)), np.full(len(cube), 1 / len(cube))
+    return sobol_normals(random, share)
 
 
 def _quantile_nodes(points: int) -> tuple[np.ndarray, np.ndarray]:

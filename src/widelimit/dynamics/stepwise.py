@@ -15,11 +15,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from widelimit.potentials.landscape_base import split_columns
+from widelimit.potentials.samples import neuron_values
 
 if TYPE_CHECKING:
     from widelimit.dynamics.sgd import Iteration
-    from widelimit.problem.neurons import Ridge
 
 
 def step_by_step(
@@ -42,9 +41,3 @@ def step_by_step(
 
     theta = jax.lax.fori_loop(0, len(paces), step, jnp.concatenate([scalars, w], axis=1))
     return theta[:, : rules.scalars], theta[:, rules.scalars :]
-
-
-def neuron_values(neuron: Ridge, theta: Array, x: Array) -> Array:
-    """σ*(x_j; θ_i), (samples, n)."""
-    a, b, w = split_columns(neuron, theta)
-    return a * neuron.activation(x @ w.T + b)

@@ -32,6 +32,7 @@ from widelimit.problem.statement import Problem
 STEPS = {"ours": 2560, "floor": 2560, "scan": 1024, "stored_scan": 1024, "numpy": 128, "torch": 128}
 IN_A_ROW = 3  # the first of them still shares the cores with the threads of the peer before it
 RAMP = ramp()
+DELTA = 0.5
 Peer = Callable[[], Any]
 
 
@@ -39,7 +40,7 @@ def measure(n: int = 800, d: int = 320, dtype: str = "float64", repeats: int = 1
     """Microseconds per step of every peer, and ratios to ours; ``skipped`` says why a peer is absent."""
     require_count("repeats", repeats, "15")
     require_known("dtype", dtype, ("float32", "float64"))
-    demo = two_classes(d=d, delta=0.5, scale=0.4, n=n, step=1e-5)
+    demo = two_classes(d=d, delta=DELTA, scale=0.4, n=n, step=1e-5)
     problem, method = demo.problem, SGD(n, 1e-5, dtype=dtype)
     theta = problem.sample_initial(stream(0, "initial"), n).astype(dtype)
     peers: dict[str, Peer] = {
@@ -95,7 +96,7 @@ def _floor(problem: Problem, theta: Array) -> Peer:
 
 def _loss(problem: Problem, n: int) -> Callable[[Array, Array, Array], Array]:
     """n (y − f)², whose gradient times the step is the move of every neuron."""
-    return lambda w, x, y: n * (y - jnp.mean(problem.neuron.activation(w @ x))) ** 2
+    return lambda w, x, y: n * (y - jnp.mean(RAMP(w @ x))) ** 2
 
 
 def _scan(problem: Problem, method: SGD, theta: Array) -> Peer:
@@ -133,7 +134,7 @@ def _numpy(problem: Problem, method: SGD, theta: Array) -> Peer:
         w = start.copy()
         for _ in range(STEPS["numpy"]):
             y = rng.choice((-1, 1))
-            x = (1 + problem.data.delta * y) * rng.standard_normal(w.shape[1:]).astype(kind)
+            x = (1 + DELTA * y) * rng.standard_normal(w.shape[1:]).astype(kind)
             h = w @ x
             out = np.interp(h, RAMP.knots, (-2.5, 7.5))
             slope = np.where((h > RAMP.knots[0]) & (h < RAMP.knots[1]), RAMP.jumps[0], 0.0)
@@ -159,7 +160,7 @@ def _torch(problem: Problem, method: SGD, theta: Array) -> Peer:
         optimiser = torch.optim.SGD([w], lr=method.step)
         for _ in range(STEPS["torch"]):
             y = 1.0 if torch.rand(()) < 0.5 else -1.0
-            x = (1 + problem.data.delta * y) * torch.randn(w.shape[1], dtype=kind)
+            x = (1 + DELTA * y) * torch.randn(w.shape[1], dtype=kind)
             out = RAMP.intercept + rise * (torch.clamp(w @ x, low, high) - low)
             loss = method.n * (y - out.mean()) ** 2
             optimiser.zero_grad()

@@ -1,5 +1,6 @@
 """4. What is measured on ρ, blind to who produced it: functions of a `Cloud`, or of the clouds of a `Solution`."""
 
+from widelimit.observables.coefficients import coefficient, target_coefficient
 from widelimit.observables.density import binned_density, smooth_density
 from widelimit.observables.distances import pair_distance, wasserstein
 from widelimit.observables.fluctuations import fluctuations
@@ -11,6 +12,7 @@ from widelimit.observables.weak_form import weak_residual
 __all__ = [
     "average",
     "binned_density",
+    "coefficient",
     "fluctuations",
     "mass",
     "moment",
@@ -19,6 +21,7 @@ __all__ = [
     "risk",
     "smooth_density",
     "summary",
+    "target_coefficient",
     "variance",
     "wasserstein",
     "weak_residual",

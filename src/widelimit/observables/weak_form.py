@@ -122,7 +122,7 @@ def _diffusion(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Array],
     import jax.numpy as jnp
 
     slope, curvature, is_radius = jax.grad(chi), jax.hessian(chi), _is_radius(problem)
-    sizes = np.array([*[1.0] * len(problem.neuron.scalars), *(g.d for g in problem.data.groups)])
+    sizes = np.array([*[1.0] * len(problem.neuron.scalars), *[1.0] * problem.kept, *(g.d for g in problem.groups)])
 
     def diffusion(row: Array) -> Array:
         first, second, outside = slope(row), jnp.diagonal(curvature(row)), row > 0
@@ -147,7 +147,8 @@ def _integrals(clock: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _is_radius(problem: Problem) -> np.ndarray:
     """Which reduced coordinates are radii, (D,)."""
-    return np.arange(len(problem.reduced_coordinates)) >= len(problem.neuron.scalars)
+    width = len(problem.reduced_coordinates)
+    return np.arange(width) >= width - len(problem.groups)
 
 
 def _check(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> None:
@@ -167,7 +168,7 @@ def _check(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> N
     require(len(solution.times) >= 2, "weak_residual needs two or more saves", len(solution.times), "raise save=")
     wild = math.isfinite(problem.beta) and problem.neuron.inner == "sphere"
     require(not wild, "weak_residual knows the noise of free inner weights", "inner='sphere'", "drop beta or inner")
-    endless = math.isfinite(problem.beta) and any(math.isinf(g.d) for g in problem.data.groups)
+    endless = math.isfinite(problem.beta) and any(math.isinf(g.d) for g in problem.groups)
     require(not endless, "noise in reduced coordinates needs a finite dimension", math.inf, "choose d or drop beta")
     _check_traceable(chi, len(wanted))
 

@@ -22,16 +22,16 @@ from jax import Array
 
 from widelimit.errors import require
 from widelimit.measures import Cloud
-from widelimit.problem.data import GaussianClasses
-from widelimit.problem.neurons import Ridge
+from widelimit.problem.law import DataLaw
+from widelimit.problem.neurons import Neuron
 
 
 @dataclass(frozen=True)
 class Landscape(ABC):
     """V, U, Ψ, ∇Ψ and R of one data law and one neuron."""
 
-    data: GaussianClasses
-    neuron: Ridge
+    data: DataLaw
+    neuron: Neuron
     ridge: float
 
     @property
@@ -74,6 +74,10 @@ class Landscape(ABC):
     def risk(self, rho: Any) -> float:
         """R(ρ), without the ridge."""
         return float(self.risk_of(*self._measure(rho)))
+
+    def risk_error(self, rho: Any) -> float:
+        """Standard error of R(ρ): 0 unless the risk is estimated from a draw."""
+        return 0.0
 
     @partial(jax.jit, static_argnums=0)
     def gradient(self, theta: Array, points: Array, weights: Array) -> Array:
@@ -152,7 +156,7 @@ def length(x: Array) -> Array:
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 
-def split_columns(neuron: Ridge, theta: Array) -> tuple[Array, Array, Array]:
+def split_columns(neuron: Neuron, theta: Array) -> tuple[Array, Array, Array]:
     """a (n,), b (n,) with 1 and 0 where absent, and the remaining columns (w, or the radii)."""
     columns = dict(zip(neuron.scalars, theta.T[: len(neuron.scalars)], strict=True))
     a = columns.get("a", jnp.ones(theta.shape[0], theta.dtype))

@@ -32,7 +32,7 @@ from widelimit.potentials.pair_kernels import mehler
 from widelimit.potentials.smoothing import slopes, value
 from widelimit.potentials.square_moments import mean_square
 from widelimit.problem.activations import Activation
-from widelimit.problem.data import GaussianClasses
+from widelimit.problem.law import DataLaw
 
 
 class Family(NamedTuple):
@@ -65,15 +65,17 @@ class Neurons(NamedTuple):
     corr: Array
 
 
-def deviations(data: GaussianClasses) -> np.ndarray:
+def deviations(data: DataLaw) -> np.ndarray:
     """Standard deviation of every direction of x in every class, (classes, d)."""
-    return np.concatenate([np.repeat(np.array([g.tau]), int(g.d), axis=0) for g in data.groups]).T
+    assert data.mixture is not None
+    return np.concatenate([np.repeat(np.array([tau]), d, axis=0) for d, tau in data.mixture.groups]).T
 
 
-def families(data: GaussianClasses) -> list[Family]:
-    """The classes, those with proportional covariances together."""
+def families(data: DataLaw) -> list[Family]:
+    """The classes, those with proportional covariances together; labels that belong to nodes are left out."""
+    assert data.mixture is not None
     found: dict[bytes, list] = {}
-    for scale, p, y in zip(deviations(data), data.probabilities, data.labels, strict=True):
+    for scale, p, y in zip(deviations(data), data.mixture.p, data.mixture.y, strict=True):
         tau = scale.max()
         found.setdefault((scale / tau).tobytes(), []).append((tau, p, y))
     return [Family(np.frombuffer(base), *np.array(rows).T) for base, rows in found.items()]

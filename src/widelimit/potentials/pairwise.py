@@ -1,6 +1,6 @@
 """Full landscape: the population risk of neurons in all their coordinates.
 
-    V(θ) = −Σ_c p_c y_c a A_0(b, s_c),          s_c = |Σ_c^{1/2} w|
+    V(θ) = −Σ_q p_q y_q a A_0(b + ⟨u, z_q⟩, s_q),     q the nodes of the data: classes, or values z of kept coordinates
     U(θ, θ') = Σ_c p_c a a' K(b, s_c; b', s'_c; corr_c),   corr_c = ⟨w, Σ_c w'⟩/(s_c s'_c)
 
 K is the pairwise kernel of widelimit.potentials.pair_kernels: O(n n' d) for a Gram matrix, O(n n') for the rest.
@@ -29,6 +29,7 @@ from widelimit.potentials.pair_series import deviations, families, seen_by
 from widelimit.potentials.series_bounds import bounds, climb
 from widelimit.potentials.smoothing import value
 from widelimit.problem.activations import General
+from widelimit.problem.neurons import Ridge
 
 ORDERS = (8, 16, 28, 40, 60, SERIES_ORDER)
 HEADROOM = 10.0  # `near` asks for this much more than `holds`, so that neurons may move
@@ -41,6 +42,7 @@ class PairwiseLandscape(Landscape):
     order   where `self_gradient` cuts Mehler's series; None: it uses the closed kernel
     """
 
+    neuron: Ridge
     names: tuple[str, ...]
     tolerance: float = 1e-10
     order: int | None = None
@@ -53,17 +55,21 @@ class PairwiseLandscape(Landscape):
     def external(self, theta: Array) -> Array:
         """V(θ)."""
         a, b, w = split_columns(self.neuron, theta)
-        total = jnp.zeros_like(a)
-        for p, y, scale in zip(self.data.probabilities, self.data.labels, deviations(self.data), strict=True):
-            total -= p * y * a * value(self.neuron.activation, b, length(w * scale))
-        return total
+        (z, p, y), kept = self.data.nodes, self.data.kept
+        cuts = np.cumsum([int(g.d) for g in self.data.groups])[:-1]
+        radii = jnp.stack([length(part) for part in jnp.split(w[:, kept:], cuts, axis=1)], axis=1)
+        s = length(radii[:, :, None] * jnp.asarray([g.tau for g in self.data.groups]))
+        m = jnp.broadcast_to(b[:, None], s.shape)
+        m = m + w[:, :kept] @ z.T if kept else m
+        return -a * (value(self.neuron.activation, m, s) @ (p * y))
 
     def pair(self, theta: Array, other: Array) -> Array:
         """U(θ, θ')."""
         a, b, w = split_columns(self.neuron, theta)
         a2, b2, w2 = split_columns(self.neuron, other)
         total = jnp.zeros((len(a), len(a2)))
-        for p, scale in zip(self.data.probabilities, deviations(self.data), strict=True):
+        assert self.data.mixture is not None
+        for p, scale in zip(self.data.mixture.p, deviations(self.data), strict=True):
             s, s2, corr = _correlate(w * scale, w2 * scale)
             total += p * kernel(self.neuron.activation, b, s, b2, s2, corr)
         return a[:, None] * a2 * total
@@ -84,6 +90,8 @@ class PairwiseLandscape(Landscape):
             at = seen_by(family, *columns)
             scalar, by_w = pair_series.field(family, self.neuron.activation, self.order, at, weights, scalars)
             total += jnp.concatenate([*(scalar[name][:, None] for name in scalars), by_w], axis=1)
+        if self.data.kept:
+            total += jax.grad(lambda t: jnp.sum(self.external(t)))(theta)
         return total
 
     def near(self, theta: Array, weights: Array) -> PairwiseLandscape:
@@ -104,6 +112,12 @@ class PairwiseLandscape(Landscape):
         order, error = _certified(self, ORDERS, (self.tolerance, np.inf), points, weights)
         order, plain = self._or_last(order, "risk", error[0]), replace(self, order=None)
         return _kernel_risk(plain, points, weights) if order is None else _series_risk(plain, order, points, weights)
+
+    @property
+    def moment(self) -> float:
+        """E y²."""
+        _, p, y = self.data.nodes
+        return float(p @ y**2) + self.data.noise**2
 
     @property
     def _is_open(self) -> bool:
@@ -135,11 +149,10 @@ def _correlate(w: Array, w2: Array) -> tuple[Array, Array, Array]:
 
 @partial(jax.jit, static_argnums=0)
 def _kernel_risk(landscape: PairwiseLandscape, points: Array, weights: Array) -> Array:
-    moment = sum(p * y * y for p, y in zip(landscape.data.probabilities, landscape.data.labels, strict=True))
 
     def one(points: Array) -> Array:
         external, pairs = landscape.external(points), landscape.mean_pair(points, points, weights)
-        return moment + weights @ (2 * external + pairs)
+        return landscape.moment + weights @ (2 * external + pairs)
 
     return each(one, points)
 
@@ -152,6 +165,8 @@ def _series_risk(landscape: PairwiseLandscape, order: int, points: Array, weight
         activation, columns, total = landscape.neuron.activation, split_columns(landscape.neuron, points), jnp.zeros(())
         for family in families(landscape.data):
             total += pair_series.risk(family, activation, order, seen_by(family, *columns), weights)
+        if landscape.data.kept:  # the labels belong to the nodes
+            total += landscape.moment + 2 * weights @ landscape.external(points)
         return total
 
     return each(one, points)

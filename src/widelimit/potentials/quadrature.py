@@ -33,6 +33,7 @@ from widelimit.problem.activations import General
 REACH = 12.5  # √φ(12.5) < 1e−17, and |h_k √φ| < 1
 RUNGS = (128, 512, 2048, 8192)
 AGREEMENT = 1e-12
+TRIED = 10.0 ** np.arange(-2.0, 1.26, 0.125)  # deviations s at which a rule is tried
 TAYLOR_ORDER = 14
 
 
@@ -160,7 +161,7 @@ def ladder(activation: General) -> Ladder:
     with jax.ensure_compile_time_eval():
         _check_continuous(activation)
         first, second = (_reach(activation, n) for n in RUNGS[:2])
-        if second < max(1.0, 2.5 * first):
+        if second < min(max(1.0, 2.5 * first), TRIED[-1]):
             raise InputError(
                 f"the activation {activation.name!r} must be smooth between its kinks, got a quadrature that does not "
                 f"converge to {AGREEMENT:g}: list the points where its slope jumps in "
@@ -206,11 +207,10 @@ def _reach(activation: General, n: int) -> float:
         )
         return jnp.max(jnp.abs(one - two), axis=(1, 2)) / (1 + jnp.max(jnp.abs(two), axis=(1, 2)))
 
-    grid = 10.0 ** np.arange(-2.0, 1.26, 0.125)
-    s = grid[:, None]
+    s = TRIED[:, None]
     m = np.concatenate([0 * s + np.linspace(-3.0, 3.0, 13), s * np.linspace(-3.0, 3.0, 5)], axis=1) + 0.0123
     agrees = np.asarray(disagreement(m, s + 0 * m)) <= AGREEMENT
-    return float(grid[-1] if agrees.all() else grid[: np.argmin(agrees)].max(initial=0.0))
+    return float(TRIED[-1] if agrees.all() else TRIED[: np.argmin(agrees)].max(initial=0.0))
 
 
 def _small(activation: General, s: float) -> float:

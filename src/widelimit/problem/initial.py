@@ -5,9 +5,9 @@
     array(theta)        the neurons themselves
 
 Both are invariant under rotations of each group of directions, so each also has a reduced form: a product of
-independent factors in the coordinates a, b, r_1, r_2, …, each a list of atoms or a function of one standard
-normal score x (the quantile function of the factor at Φ(x), which is smooth and exact far into both tails).
-At d_g = ∞ the radii are deterministic: r_g = κ √(d_g/d).
+independent factors in the coordinates a, b, u, r_1, r_2, …, each a list of atoms or a function of standard
+normal scores x (the quantile function of the factor at Φ(x), which is smooth and exact far into both tails).
+At d = ∞ radii and kept coordinates are deterministic: r_g = κ √(d_g/d), u = 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from widelimit.errors import InputError, is_finite, require, require_positive
-from widelimit.problem.data import Group
+from widelimit.problem.law import Group
 
 if TYPE_CHECKING:
     from jax import Array
@@ -29,12 +29,13 @@ class Factor:
     """One independent factor of a reduced law, over one or more neighbouring columns.
 
     atoms   rows (value of each column, …) with their weights, or None
-    curve   standard normal scores (m,) → values (m, columns), or None
+    curve   standard normal scores (m, scores) → values (m, columns), or None
     """
 
     columns: int
     atoms: tuple[tuple[tuple[float, ...], float], ...] | None = None
     curve: Callable[[Any], Any] | None = None
+    scores: int = 1
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Normal:
 
     def factor(self) -> Factor:
         """The score itself, shifted and scaled."""
-        return Factor(1, curve=lambda x: (self.mean + self.std * x)[:, None])
+        return Factor(1, curve=lambda x: self.mean + self.std * x)
 
     def sample(self, key: Array, n: int) -> Array:
         """n independent values."""
@@ -100,7 +101,7 @@ class Uniform:
         """Φ of the score, shifted and scaled."""
         from scipy.special import ndtr
 
-        return Factor(1, curve=lambda x: (self.low + (self.high - self.low) * ndtr(x))[:, None])
+        return Factor(1, curve=lambda x: self.low + (self.high - self.low) * ndtr(x))
 
     def sample(self, key: Array, n: int) -> Array:
         """n independent values."""
@@ -156,15 +157,21 @@ class Gaussian:
 
         return self.scale / math.sqrt(d) * jax.random.normal(key, (n, d))
 
-    def radii(self, groups: Sequence[Group]) -> list[Factor]:
-        """One factor for each group."""
-        return [self._radius(g) for g in groups]
+    def reduced(self, d: float, kept: int, groups: Sequence[Group]) -> list[Factor]:
+        """One factor for the kept coordinates of w ∈ R^d, one for each group."""
+        radii = [self._radius(g) for g in groups]
+        return [self._kept(d, kept), *radii] if kept else radii
+
+    def _kept(self, d: float, kept: int) -> Factor:
+        if math.isinf(d):
+            return Factor(kept, atoms=(((0.0,) * kept, 1.0),))
+        return Factor(kept, curve=lambda x: self.scale / math.sqrt(d) * x, scores=kept)
 
     def _radius(self, g: Group) -> Factor:
         spread = self.scale * math.sqrt(g.share)
         if math.isinf(g.d):
             return Factor(1, atoms=(((spread,), 1.0),))
-        return Factor(1, curve=lambda x: spread / math.sqrt(g.d) * _at_score("chi", x, g.d)[:, None])
+        return Factor(1, curve=lambda x: spread / math.sqrt(g.d) * _at_score("chi", x, g.d))
 
 
 @dataclass(frozen=True)
@@ -183,13 +190,15 @@ class Sphere:
         w = jax.random.normal(key, (n, d))
         return self.radius * w / jnp.linalg.norm(w, axis=1, keepdims=True)
 
-    def radii(self, groups: Sequence[Group]) -> list[Factor]:
-        """One factor for all groups: the radii are tied by Σ r_g² = R²."""
+    def reduced(self, d: float, kept: int, groups: Sequence[Group]) -> list[Factor]:
+        """One factor for all: kept coordinates and radii are tied by |u|² + Σ r_g² = R²."""
         import numpy as np
 
-        if len(groups) == 1 or any(math.isinf(g.d) for g in groups):
-            atom = tuple(self.radius * math.sqrt(g.share) for g in groups)
-            return [Factor(len(groups), atoms=((atom, 1.0),))]
+        if (not kept and len(groups) == 1) or math.isinf(d):
+            atom = (0.0,) * kept + tuple(self.radius * math.sqrt(g.share) for g in groups)
+            return [Factor(kept + len(groups), atoms=((atom, 1.0),))]
+        if kept:
+            return [self._with_kept(kept, groups)]
         require(len(groups) == 2, "a spherical start is reduced for one or two groups of directions", len(groups),
                 "use initial.gaussian")  # fmt: skip
         one, two = (g.d / 2 for g in groups)
@@ -197,9 +206,19 @@ class Sphere:
         def curve(x: Any) -> Any:
             share = _at_score("beta", x, one, two)
             rest = _at_score("beta", -x, two, one)
-            return self.radius * np.sqrt(np.stack([share, rest], axis=1))
+            return self.radius * np.sqrt(np.concatenate([share, rest], axis=1))
 
         return [Factor(2, curve=curve)]
+
+    def _with_kept(self, kept: int, groups: Sequence[Group]) -> Factor:
+        import numpy as np
+
+        def curve(x: Any) -> Any:
+            radii = [_at_score("chi", x[:, kept + i, None], g.d) for i, g in enumerate(groups)]
+            rows = np.concatenate([x[:, :kept], *radii], axis=1)
+            return self.radius * rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+        return Factor(kept + len(groups), curve=curve, scores=kept + len(groups))
 
 
 @dataclass(frozen=True, eq=False)

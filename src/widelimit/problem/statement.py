@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from widelimit.errors import InputError, is_finite, is_number, require
-from widelimit.problem.data import GaussianClasses, raise_infinite
 from widelimit.problem.initial import Explicit, InitialLaw
+from widelimit.problem.law import DataLaw, Group, require_finite
 from widelimit.problem.mobility import Mobility, mobility
-from widelimit.problem.neurons import Ridge
+from widelimit.problem.neurons import Custom, Neuron, Ridge
 from widelimit.problem.schedules import Constant, Schedule, schedule
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ class Problem:
     mobility  rates of the blocks a, b, w: a ``wl.Mobility`` or a dictionary, e.g. {"a": 0.5}
     """
 
-    data: GaussianClasses
-    neuron: Ridge
+    data: DataLaw
+    neuron: Neuron
     initial: InitialLaw
     ridge: float = 0.0
     beta: float = math.inf
@@ -42,7 +42,7 @@ class Problem:
     mobility: Mobility = field(default_factory=Mobility)
 
     def __post_init__(self) -> None:
-        for name, kind in (("data", GaussianClasses), ("neuron", Ridge), ("initial", InitialLaw)):
+        for name, kind in (("data", DataLaw), ("neuron", Neuron), ("initial", InitialLaw)):
             require(
                 isinstance(getattr(self, name), kind),
                 f"{name} must come from wl.{name if name != 'neuron' else 'neurons'}",
@@ -117,22 +117,30 @@ class Problem:
     @property
     def D(self) -> int:
         """Number of parameters of a neuron, the width of θ in full coordinates."""
-        if math.isinf(self.data.d):
-            raise_infinite("neurons")
-        return len(self.neuron.scalars) + int(self.data.d)
+        return self.neuron.size(require_finite(self.data.d, "neurons"))
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         """Names of the columns of θ in full coordinates."""
-        inner = self.D - len(self.neuron.scalars)
-        return (*self.neuron.scalars, *(f"w_{i}" for i in range(1, inner + 1)))
+        inner, name = self.D - len(self.neuron.scalars), "theta" if isinstance(self.neuron, Custom) else "w"
+        return (*self.neuron.scalars, *(f"{name}_{i}" for i in range(1, inner + 1)))
 
     @property
     def reduced_coordinates(self) -> tuple[str, ...]:
-        """Names of the columns of θ in reduced coordinates."""
-        groups = len(self.data.groups)
-        radii = ("r",) if groups == 1 else tuple(f"r_{g}" for g in range(1, groups + 1))
-        return (*self.neuron.scalars, *radii)
+        """Names of the columns of θ in reduced coordinates; the full ones if nothing can be reduced."""
+        if not self.groups:
+            return self.coordinates
+        return (*self.neuron.scalars, *_numbered("u", self.kept), *_numbered("r", len(self.groups)))
+
+    @property
+    def kept(self) -> int:
+        """How many coordinates of the inner weights a reduction keeps; they come first."""
+        return self.data.kept if isinstance(self.neuron, Ridge) else self.neuron.D
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """Groups of directions of which a reduction keeps the radius alone."""
+        return self.data.groups if isinstance(self.neuron, Ridge) else ()
 
     def sample_initial(self, key: Array, n: int) -> Array:
         """n neurons drawn from ρ_0 in full coordinates, (n, D)."""
@@ -151,3 +159,13 @@ class Problem:
         keys = dict(zip(("a", "b", "w"), jax.random.split(key, 3), strict=True))
         scalars = [getattr(law, name).sample(keys[name], n)[:, None] for name in self.neuron.scalars]
         return jnp.concatenate([*scalars, law.inner(keys["w"], n, self.D - len(scalars))], axis=1)
+
+    def __str__(self) -> str:
+        """The problem, its reduction and its equations in plain symbols."""
+        from widelimit.problem.description import describe
+
+        return describe(self)
+
+
+def _numbered(letter: str, count: int) -> tuple[str, ...]:
+    return (letter,) if count == 1 else tuple(f"{letter}_{i}" for i in range(1, count + 1))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widelimit.errors import require, require_count, require_known
-from widelimit.problem.data import GaussianClasses
+from widelimit.problem.data import GaussianClasses, IndexModel
 from widelimit.problem.statement import Problem
 from widelimit.theory.bounds import EXPONENTS
 from widelimit.theory.coupling import Comparison, compare
@@ -106,9 +106,10 @@ def rates(
 
 def _with_dimension(problem: Problem, d: int) -> Problem:
     """The same problem in another dimension."""
-    require(isinstance(problem.data, GaussianClasses) and problem.data.informative is None,
-            "rates over d needs isotropic classes", problem.data, "leave informative out")  # fmt: skip
-    return replace(problem, data=replace(problem.data, d=d))
+    data = problem.data
+    good = isinstance(data, IndexModel) or (isinstance(data, GaussianClasses) and data.informative is None)
+    require(good, "rates over d needs isotropic classes or an index model", data, "leave informative out")
+    return replace(problem, data=replace(data, d=d))
 
 
 def _samples(result: Comparison) -> dict[tuple[str, str], np.ndarray]:

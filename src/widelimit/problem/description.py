@@ -1,0 +1,87 @@
+"""A problem in plain symbols: what it is, what a reduction keeps, and the equations that are solved."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from widelimit.problem.mobility import Mobility
+from widelimit.problem.neurons import Ridge
+from widelimit.problem.schedules import Constant
+
+if TYPE_CHECKING:
+    from widelimit.problem.statement import Problem
+
+
+def describe(problem: Problem) -> str:
+    """Several lines: data, neuron, start, reduction, features and flow."""
+    d = "∞" if math.isinf(problem.data.d) else f"{problem.data.d:g}"
+    lines = [
+        ("data", f"d = {d}: {problem.data.sentence}"),
+        ("neuron", problem.neuron.sentence),
+        ("start", f"{problem.initial}"),
+        ("reduction", _reduction(problem)),
+        ("network", _network(problem)),
+        ("risk", "R = E (y − f)²" + (f" + {problem.ridge:g} ∫|θ|² dρ in the objective" if problem.ridge else "")),
+        ("flow", _flow(problem)),
+    ]
+    return "\n".join(f"{name:<10} {text}" for name, text in lines)
+
+
+def _reduction(problem: Problem) -> str:
+    if not problem.groups:
+        return f"none: θ in all {problem.D} coordinates, expectations over {problem.data.samples} samples"
+    if problem.data.no_reduction:
+        return f"none: {problem.data.no_reduction}"
+    names = problem.reduced_coordinates
+    parts = _kept(problem) + _radii(problem)
+    exact = "d → ∞" if math.isinf(problem.data.d) else f"exact at d = {problem.data.d:g}"
+    return f"θ = ({', '.join(names)}), {len(names)} dimensions, {exact}; {', '.join(parts)}"
+
+
+def _kept(problem: Problem) -> list[str]:
+    k = problem.kept
+    return [] if not k else ["u = w_1"] if k == 1 else [f"u = ({_span('w', 1, k)})"]
+
+
+def _radii(problem: Problem) -> list[str]:
+    first, parts = problem.kept + 1, []
+    names = [name for name in problem.reduced_coordinates if name.startswith("r")]
+    for name, g in zip(names, problem.groups, strict=True):
+        if math.isinf(g.d):
+            parts.append(f"{name} = |w| on {'the others' if g.share == 1 else f'a share of {g.share:.3g} of them'}")
+            continue
+        last = first + int(g.d) - 1
+        parts.append(f"{name} = |({_span('w', first, last)})|")
+        first = last + 1
+    return parts
+
+
+def _span(letter: str, first: int, last: int) -> str:
+    dots = ", …, " if last > first + 1 else ", "
+    return f"{letter}_{first}{dots}{letter}_{last}" if last > first else f"{letter}_{first}"
+
+
+def _network(problem: Problem) -> str:
+    neuron = problem.neuron
+    if not isinstance(neuron, Ridge):
+        return "f(x) = ∫ σ*(x; θ) ρ(dθ)"
+    a, b = ("a " if "a" in neuron.scalars else ""), (" + b" if "b" in neuron.scalars else "")
+    if not problem.groups or problem.data.no_reduction:
+        return f"f(x) = ∫ {a}σ(⟨w, x⟩{b}) ρ(dθ)"
+    names = [name for name in problem.reduced_coordinates if name.startswith("r")]
+    noise = " + ".join(f"τ{name[1:]} {name} G{name[1:]}" for name in names)
+    if all(all(t == 1 for t in g.tau) for g in problem.groups):
+        noise = noise.replace("τ ", "")
+    kept = ("⟨u, z⟩ + " if problem.kept > 1 else "u z + ") if problem.kept else ""
+    where = "z" if problem.kept else "class"
+    order = "" if math.isinf(problem.data.d) or problem.data.on_ball else ", and its Hermite orders"
+    return f"f({where}) = ∫ {a}E_G σ({kept}{noise}{b}) ρ(dθ){order}"
+
+
+def _flow(problem: Problem) -> str:
+    xi = "" if isinstance(problem.schedule, Constant) else "ξ(t) "
+    noise = "" if math.isinf(problem.beta) else f" + 2 {xi}β⁻¹ Δρ, β = {problem.beta:g}"
+    psi = "Ψ = V + ∫ U dρ" + (f" + {problem.ridge / 2:g} |θ|²" if problem.ridge else "")
+    rates = problem.mobility != Mobility()
+    return f"∂_t ρ = 2 {xi}∇·(ρ {'M ' * rates}∇Ψ){noise},   {psi}{f',   M = {problem.mobility}' * rates}"
