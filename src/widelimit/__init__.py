@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from widelimit.dynamics.methods import GD, SGD, MeanField, NonlinearFlow, ParticleFlow
     from widelimit.dynamics.solution import Solution, load
     from widelimit.errors import Diverged, InputError, Interrupted
+    from widelimit.experiments.spec import Spec
     from widelimit.interfaces.figures import figure
     from widelimit.measures import Cloud
     from widelimit.potentials.landscapes import landscape, reduce
@@ -55,6 +56,7 @@ __all__ = [
     "Problem",
     "Rates",
     "Solution",
+    "Spec",
     "activations",
     "commute",
     "compare",
@@ -81,6 +83,7 @@ _HOMES = {
     "theory.coupling": ("Comparison", "compare"),
     "theory.rates": ("Rates", "rates"),
     "theory.sampling": ("commute",),
+    "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
     "measures": ("Cloud",),
     "errors": ("Diverged", "InputError", "Interrupted"),

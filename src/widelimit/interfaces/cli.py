@@ -16,7 +16,7 @@ import typer
 
 from widelimit import __version__
 from widelimit.errors import Diverged, InputError, Interrupted
-from widelimit.interfaces import tables
+from widelimit.interfaces import run_command, tables
 
 if TYPE_CHECKING:
     from widelimit.dynamics.solution import Solution
@@ -28,6 +28,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="The infinite-width limit of two-layer neural networks, beside the finite networks it describes.",
 )
+
+
+app.command("run")(run_command.run)
+app.command("new")(run_command.new)
 
 
 def main() -> None:

@@ -1,0 +1,147 @@
+"""Run a spec into a folder: one record for each method, the spec itself in normal form.
+
+A file is written under another name and then moved, so that a run that is killed leaves whole files only. A method that
+diverges is kept as far as it came and the others are run; an interrupt keeps what was finished and what was begun.
+MeanField draws nothing and is run once, also where the others have replicas.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from widelimit.dynamics.methods import MeanField, Method
+from widelimit.errors import InputError, Interrupted
+from widelimit.experiments.spec import Spec
+from widelimit.experiments.spec_errors import located
+from widelimit.experiments.spec_names import METHODS
+
+if TYPE_CHECKING:
+    from widelimit.dynamics.solution import Solution
+
+SPEC, FIGURE = "spec.toml", "figure.png"
+
+
+@dataclass
+class Launch:
+    """What has been run so far.
+
+    solutions    by the name of their record
+    interrupted  whether somebody stopped it
+    """
+
+    solutions: dict[str, Solution] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """ "done", "diverged" if a method did, or "interrupted"."""
+        found = [solution.outcome for solution in self.solutions.values()]
+        return "interrupted" if self.interrupted else "diverged" if "diverged" in found else "done"
+
+
+def stem(name: str) -> str:
+    """The name of a method in the names of files.
+
+    >>> stem("MeanField"), stem("SGD")
+    ('mean_field', 'sgd')
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def record_names(methods: Iterable[Method]) -> list[str]:
+    """A name for the record of each method, numbered if a method occurs twice."""
+    stems = [stem(type(method).__name__) for method in methods]
+    seen: Counter[str] = Counter()
+    names = []
+    for name in stems:
+        seen[name] += 1
+        names.append(f"{name}_{seen[name]}" if stems.count(name) > 1 else name)
+    return names
+
+
+def launch(spec: Spec, folder: Path, overwrite: bool = False) -> Launch:
+    """Run every method of a spec and keep the records in a folder."""
+    text = spec.to_toml()
+    clear(folder, overwrite)
+    launched = Launch()
+    for i, (name, method) in enumerate(zip(record_names(spec.methods), spec.methods, strict=True)):
+        try:
+            launched.solutions[name] = _run(spec, method, i)
+        except Interrupted as stop:
+            launched.interrupted = True
+            if len(stop.solution.times):
+                launched.solutions[name] = stop.solution
+        except KeyboardInterrupt:
+            launched.interrupted = True
+        except InputError:
+            _leave(folder)
+            raise
+        if name in launched.solutions:
+            write_whole(folder / SPEC, lambda path: path.write_text(text, encoding="utf-8"))
+            launched.solutions[name].save(folder / f"{name}.nc")
+        if launched.interrupted:
+            break
+    return launched
+
+
+def _run(spec: Spec, method: Method, i: int) -> Solution:
+    """The solution of one method; what cannot be run is an InputError that names the method."""
+    from jax.errors import JaxRuntimeError
+
+    from widelimit.dynamics.driver import solve
+
+    settings = spec.settings() | {"replicas": None if isinstance(method, MeanField) else spec.replicas}
+    try:
+        return solve(spec.problem, method, **settings, throw=False)
+    except InputError as error:
+        raise located(error, ("method", i), asdict(method)) from None
+    except (MemoryError, OverflowError, JaxRuntimeError):
+        raise InputError(
+            f"method[{i + 1}] must fit in the memory of this machine, got {method}: use fewer neurons, points or saves."
+        ) from None
+
+
+def _leave(folder: Path) -> None:
+    """Leave no folder behind if nothing was kept in it."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def clear(folder: Path, overwrite: bool) -> None:
+    """Make a folder ready: new, empty, or without the files of an earlier run if that may be overwritten."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()) and not overwrite:
+            raise InputError(
+                f"--out must be a new or empty folder, got {str(folder)!r}: choose another, or add --overwrite."
+            )
+        for path in folder.iterdir():
+            if _is_ours(path.name.removeprefix(".").removesuffix(".part")):
+                path.unlink()
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"--out must be a folder that can be written to, got {str(folder)!r}: {error.strerror}."
+        ) from None
+
+
+def _is_ours(name: str) -> bool:
+    stems = "|".join(map(stem, METHODS))
+    return name in (SPEC, FIGURE) or re.fullmatch(rf"({stems})(_\d+)?\.nc", name) is not None
+
+
+def write_whole(target: Path, write: Callable[[Path], object]) -> Path:
+    """Let ``write`` fill a file beside the target, then move it there."""
+    partial = target.with_name(f".{target.name}.part")
+    write(partial)
+    os.replace(partial, target)
+    return target

@@ -1,0 +1,213 @@
+"""Problems written in a file: problem, methods, horizon, seed, what to save.
+
+    [problem]  [problem.data]  [problem.neuron]  [problem.initial]  [problem.schedule]  [problem.mobility]
+    [run]      t_end, seed, save, replicas, keep
+    [[method]] name, and the fields of the method; as many of these tables as there are methods
+
+The words are those of the Python arguments. Reading needs no JAX. Reference: docs/spec.md.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from widelimit.dynamics.methods import MeanField, Method
+from widelimit.errors import InputError, is_finite, is_whole, require, require_count, require_known, require_positive
+from widelimit.problem.law import require_finite
+from widelimit.problem.neurons import Ridge
+from widelimit.problem.statement import Problem
+
+LARGEST = 1_000_000  # characters
+LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){30}""")  # slow to parse
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How long to run and what to save, as in `solve`.
+
+    t_end     horizon in time t = kε
+    seed      of every random stream
+    save      how many equally spaced times to save at, or a list of times
+    replicas  how many independent runs of each method that draws at random (one if left out)
+    keep      neurons saved over time in "reduced" or "full" coordinates
+    """
+
+    t_end: float
+    seed: int = 0
+    save: int | tuple[float, ...] = 41
+    replicas: int | None = None
+    keep: str = "reduced"
+
+    def __post_init__(self) -> None:
+        require_positive("t_end", self.t_end, "10.0")
+        good = is_whole(self.seed) and 0 <= self.seed < 2**32
+        require(good, "seed must be a whole number from 0 to 2³² − 1", self.seed, "try seed=0")
+        if self.replicas is not None:
+            require_count("replicas", self.replicas, "16")
+        require_known("way to keep neurons", self.keep, ("full", "reduced"))
+        object.__setattr__(self, "save", self._times(self.save))
+
+    def _times(self, save: Any) -> int | tuple[float, ...]:
+        if is_whole(save):
+            require(save >= 2, "save must be at least 2 (start and end) or a list of times", save, "try save=41")
+            return int(save)
+        good = isinstance(save, list | tuple) and bool(save)
+        good = good and all(is_finite(t) and 0 <= t <= self.t_end for t in save) and list(save) == sorted(save)
+        require(good, f"save must be a whole number or a list of times that increase within [0, {self.t_end:g}]", save,
+                "try save=41")  # fmt: skip
+        return tuple(map(float, save))
+
+
+@dataclass(frozen=True)
+class Spec(Settings):
+    """A problem, the methods to run on it, and how long: what a spec file holds.
+
+    problem   a `Problem`
+    methods   one or more of `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField`
+
+    >>> spec = Spec.from_toml('''
+    ... [problem]
+    ... data = {law = "gaussian_classes", d = 40, delta = 0.8}
+    ... neuron = {activation = "ramp"}
+    ... initial = {law = "gaussian", scale = 0.8}
+    ... [run]
+    ... t_end = 10.0
+    ... [[method]]
+    ... name = "SGD"
+    ... n = 800
+    ... step = 1e-4
+    ... ''')
+    >>> spec.methods
+    (SGD(n=800, step=0.0001, batch=1, dtype='float64'),)
+    >>> Spec.from_toml(spec.to_toml()) == spec
+    True
+    """
+
+    problem: Problem
+    methods: tuple[Method, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(isinstance(self.problem, Problem), "problem must be a wl.Problem", self.problem, "build one first")
+        chosen = self.methods if isinstance(self.methods, list | tuple) else (self.methods,)
+        good = bool(chosen) and all(isinstance(method, Method) for method in chosen)
+        require(good, "methods must be one or more methods such as wl.SGD(n=800, step=1e-4)", self.methods, "give one")
+        object.__setattr__(self, "methods", tuple(chosen))
+        for method in self.methods:
+            self._check_method(method)
+
+    def _check_method(self, method: Method) -> None:
+        """What can be refused before anything is computed."""
+        name, law = type(method).__name__, self.problem.data
+        if not in_reduced(method):
+            require_finite(law.d, f"neurons of {name}")
+            return
+        if isinstance(method, MeanField):
+            require(math.isinf(self.problem.beta), f"{name} moves without noise and needs beta = inf",
+                    self.problem.beta, "drop beta from the problem, or this method")  # fmt: skip
+        if law.kept == law.d or not isinstance(self.problem.neuron, Ridge):  # there is nothing to reduce
+            return
+        if law.no_reduction:
+            raise InputError(f"{name} needs reduced coordinates, got d = {law.d:g}: {law.no_reduction}.")
+        good = self.keep == "reduced"
+        require(good, f"keep must be 'reduced' because {name} runs in reduced coordinates", self.keep, "drop it")
+
+    @classmethod
+    def from_toml(cls, source: str | os.PathLike) -> Spec:
+        """Read a spec from a path (a ``Path``, or a text that ends in ".toml") or from the text of a file."""
+        is_path = not isinstance(source, str) or ("\n" not in source and source.endswith(".toml"))
+        text = _contents(Path(source)) if is_path else str(source)
+        folder = Path(source).parent if is_path else Path()
+        return _read(_parsed(text), folder)
+
+    def to_toml(self) -> str:
+        """The spec in its normal form; an InputError says what has no form in a file."""
+        import tomli_w
+
+        from widelimit.experiments.spec_writing import written
+
+        document = written(self)
+        methods = document.pop("method")
+        return "\n".join([tomli_w.dumps(document), *(f"[[method]]\n{tomli_w.dumps(method)}" for method in methods)])
+
+    def settings(self) -> dict[str, Any]:
+        """The arguments of [run]."""
+        return {f.name: getattr(self, f.name) for f in fields(Settings)}
+
+
+def in_reduced(method: Method) -> bool:
+    """Whether a method runs in reduced coordinates."""
+    return isinstance(method, MeanField) or getattr(method, "coordinates", "full") == "reduced"
+
+
+def _contents(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(4 * LARGEST).decode("utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"a spec must be a TOML file, got {str(path)!r}: there is no such file.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        raise InputError(f"a spec must be a TOML file, got {str(path)!r}: {reason}.") from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    require(len(text) <= LARGEST, f"a spec must have at most {LARGEST} characters", len(text), "shorten it")
+    if LONG_KEY.search(text):
+        raise InputError("a key must have at most 30 parts, got more: write tables instead.")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError("a spec must be readable, got brackets inside brackets without end: remove some.") from None
+    except ValueError as error:  # also for numbers and dates that Python cannot hold
+        raise InputError(f"a spec must be TOML, got a mistake: {_plain(error)}.") from None
+
+
+def _plain(error: ValueError) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _read(document: dict[str, Any], folder: Path) -> Spec:
+    from pydantic import ValidationError
+
+    from widelimit.experiments import spec_tables
+    from widelimit.experiments.spec_errors import complaint
+
+    _anchor(document, folder)
+    try:
+        checked = spec_tables.document(_assembled, Settings)(document)
+    except ValidationError as error:
+        raise complaint(error) from None
+    return spec_tables.made(checked)
+
+
+def _assembled(problem: Problem, run: Settings, method: tuple[Method, ...]) -> Spec:
+    """A whole spec.
+
+    problem  write [problem.data], [problem.neuron] and [problem.initial]
+    run      write [run] with t_end
+    method   write [[method]] with a name
+    """
+    from widelimit.experiments.spec_errors import located
+
+    settings = {f.name: getattr(run, f.name) for f in fields(Settings)}
+    try:
+        return Spec(problem, method, **settings)
+    except InputError as error:
+        raise located(error, ("run",), settings) if str(error).startswith(tuple(settings)) else error from None
+
+
+def _anchor(document: dict[str, Any], folder: Path) -> None:
+    """Make the path of a data file, which is relative to the spec, absolute."""
+    from widelimit.experiments.data_files import anchored
+
+    problem = document.get("problem")
+    data = problem.get("data") if isinstance(problem, dict) else None
+    if isinstance(data, dict) and isinstance(data.get("file"), str):
+        data["file"] = anchored(data["file"], folder)

@@ -1,0 +1,99 @@
+"""The names a spec file may use, and the constructors behind them. A new data law or method needs one word here."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from widelimit.dynamics.methods import Method
+from widelimit.errors import is_finite, require
+from widelimit.experiments.data_files import from_file
+from widelimit.problem import activations, data, initial, schedules
+from widelimit.problem.expressions import expression
+
+Constructor = Callable[..., Any]
+Constructors = Mapping[str, Constructor]
+
+
+def _named(home: Any, *names: str) -> dict[str, Constructor]:
+    return {name: getattr(home, name) for name in names}
+
+
+def hinges(
+    knots: Sequence[float], jumps: Sequence[float], intercept: float = 0.0, slope: float = 0.0
+) -> activations.PiecewiseLinear:
+    """σ(x) = intercept + slope·x + Σ_j jumps_j (x − knots_j)_+, to the last digit.
+
+    knots      where the slope jumps, increasing
+    jumps      by how much
+    """
+    good = len(knots) == len(jumps) and all(s < t for s, t in itertools.pairwise(knots))
+    require(good, "hinges need increasing knots and as many jumps", (list(knots), list(jumps)), "sort the knots")
+    for value in (*knots, *jumps, intercept, slope):
+        require(is_finite(value), "hinges need finite numbers", value, "change it")
+    return activations.PiecewiseLinear(
+        tuple(map(float, knots)), tuple(map(float, jumps)), float(intercept), float(slope)
+    )
+
+
+def custom(function: str, kinks: Sequence[float] = ()) -> activations.General:
+    """An activation written as an expression, with the points where its slope jumps.
+
+    function   such as "relu(x - 1)"
+    kinks      where its slope jumps
+    """
+    return activations.custom(expression(function), kinks)
+
+
+def _plain(choice: activations.Activation) -> Constructor:
+    """An activation without arguments, as a constructor."""
+
+    def build() -> activations.Activation:
+        return choice
+
+    return build
+
+
+DATA: Constructors = {
+    **_named(data, "gaussian_classes", "single_index", "multi_index", "hypercube", "sphere"),
+    "empirical": from_file,
+}
+INITIAL = _named(initial, "gaussian", "sphere")
+SCALAR_LAWS = _named(initial, "constant", "signs", "normal", "uniform")
+SCHEDULES = _named(schedules, "constant", "power", "exponential", "window")
+ACTIVATIONS: Constructors = {
+    **{name: _plain(choice) for name, choice in activations.NAMED.items()},
+    **_named(activations, "ramp", "piecewise_linear", "polynomial", "hermite"),
+    "hinges": hinges,
+    "custom": custom,
+}
+METHODS: dict[str, Constructor] = {method.__name__: method for method in typing.get_args(Method)}
+
+
+def arguments_of(build: Constructor) -> Mapping[str, inspect.Parameter]:
+    """The arguments of a constructor under their names in a file, which do without a final underscore."""
+    return {name.rstrip("_"): argument for name, argument in inspect.signature(build).parameters.items()}
+
+
+def explained(build: Constructor) -> dict[str, str]:
+    """What a docstring says about each argument.
+
+    >>> explained(from_file)["file"]
+    '"data.npz" with arrays x and y, "data.csv" whose last column is y, or "digits"'
+    """
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in (inspect.getdoc(build) or "").splitlines():
+        entry = re.fullmatch(r"(\w+(?:, \w+)*)  +(\S.*)", line)
+        if entry:
+            names = entry[1].split(", ")
+            found |= dict.fromkeys(names, entry[2])
+        elif names and re.match(r"    +\S", line):
+            found |= {name: f"{found[name]} {line.strip()}" for name in names}
+        else:
+            names = []
+    return found

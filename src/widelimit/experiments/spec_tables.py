@@ -1,0 +1,175 @@
+"""From tables of a spec file to objects of the library: a table is a call of the constructor it names.
+
+    [problem.data]                      data.gaussian_classes(d=40, delta=0.8)
+    law = "gaussian_classes"
+    d = 40
+    delta = 0.8
+
+The keys of a table, their types and which of them may be left out are those of the constructor's signature. Reading has
+two passes: a `Table` checks names and types everywhere (pydantic), `made` then calls the constructors, which check the
+values.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, PlainValidator, TypeAdapter, ValidationError, create_model
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from widelimit.errors import InputError
+from widelimit.experiments import spec_names as names
+from widelimit.experiments.spec_errors import located, nearest
+from widelimit.experiments.spec_values import Check, check_of, number, refuse
+from widelimit.problem.activations import activation
+from widelimit.problem.mobility import Mobility
+from widelimit.problem.neurons import ridge
+from widelimit.problem.statement import Problem
+
+
+@dataclass(frozen=True)
+class Call:
+    """A constructor and its arguments, some of which are calls themselves."""
+
+    build: names.Constructor
+    arguments: Mapping[str, Any]
+
+
+def made(value: Any, *path: str | int) -> Any:
+    """The object a checked value stands for."""
+    if isinstance(value, tuple):
+        return tuple(made(item, *path, i) for i, item in enumerate(value))
+    if not isinstance(value, Call):
+        return value
+    known = names.arguments_of(value.build)
+    arguments = {known[name].name: made(inner, *path, name) for name, inner in value.arguments.items()}
+    try:
+        return value.build(**arguments)
+    except InputError as error:
+        raise located(error, path, value.arguments) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of a file, as a check.
+
+    members  the constructors it may call, by name
+    key      the key that holds the name, "" if there is but one constructor
+    special  checks of the arguments that are not plain values
+    """
+
+    members: Mapping[str, names.Constructor]
+    key: str = "law"
+    special: Mapping[str, Check] = field(default_factory=dict)
+
+    def __call__(self, value: Any) -> Call:
+        """The call a table stands for."""
+        if not isinstance(value, dict):
+            do = f'try {{{self.key} = "{next(iter(self.members))}", ...}}' if self.key else "write its keys below it"
+            raise refuse("must be a table", do)
+        build = self._member(value)
+        try:
+            checked = _model(self, build).model_validate({k: v for k, v in value.items() if k != self.key})
+        except ValidationError as error:
+            raise _explained(error, self, build) from None
+        return Call(build, {name: getattr(checked, name) for name in checked.model_fields_set})
+
+    def _member(self, value: dict[str, Any]) -> names.Constructor:
+        if not self.key:
+            return self.members[""]
+        name = value.get(self.key)
+        if isinstance(name, str) and name in self.members:
+            return self.members[name]
+        do = nearest(f"{self.key}s", name, self.members)
+        wrong = refuse("is not known", do, "name") if self.key in value else refuse("must be given", do, "missing")
+        raise _below(_blame(wrong, (self.key,), name))
+
+
+@cache
+def _model(table: Table, build: names.Constructor) -> type[BaseModel]:
+    """The arguments of a constructor as fields."""
+    hints, fields = typing.get_type_hints(build), {}
+    for name, argument in names.arguments_of(build).items():
+        check = table.special.get(name) or check_of(hints[argument.name])
+        default = ... if argument.default is inspect.Parameter.empty else None
+        fields[name] = (Annotated[Any, PlainValidator(check)], default)
+    return create_model(build.__name__, __config__=ConfigDict(extra="forbid"), **fields)  # type: ignore[call-overload]
+
+
+def _explained(error: ValidationError, table: Table, build: names.Constructor) -> ValidationError:
+    """The same errors in our words."""
+    return _below(*(_blame(_in_our_words(one, table, build), one["loc"], one["input"]) for one in error.errors()))
+
+
+def _in_our_words(one: Any, table: Table, build: names.Constructor) -> PydanticCustomError:
+    if one["type"] == "spec":
+        return PydanticCustomError("spec", "{expected}", one["ctx"])
+    key = one["loc"][-1]
+    if one["type"] == "missing":
+        meaning = names.explained(build).get(key)
+        return refuse("must be given", f"add it ({meaning})" if meaning else "add it", "missing")
+    known = [*([table.key] if table.key else []), *names.arguments_of(build)]
+    return refuse("is not a known key", nearest("keys", key, known), "key")
+
+
+def _blame(wrong: PydanticCustomError, path: tuple[str | int, ...], value: Any) -> InitErrorDetails:
+    return InitErrorDetails(type=wrong, loc=path, input=value)
+
+
+def _below(*errors: InitErrorDetails) -> ValidationError:
+    return ValidationError.from_exception_data("spec", list(errors))
+
+
+def _number_or(table: Table) -> Check:
+    def check(value: Any) -> Any:
+        if isinstance(value, dict):
+            return table(value)
+        try:
+            return number(value)
+        except PydanticCustomError:
+            raise refuse("must be a number or a table", f'try 1.0 or {{law = "{next(iter(table.members))}"}}') from None
+
+    return check
+
+
+def _activation(value: Any) -> Call:
+    """A name or an expression, or a table of a name and arguments."""
+    if isinstance(value, str):
+        return Call(partial(activation, value), {})
+    if isinstance(value, dict):
+        return ACTIVATION(value)
+    raise refuse("must be text or a table", 'try "relu", "tanh(3*x)" or {name = "hermite", k = 2}')
+
+
+def _methods(values: Any) -> tuple[Call, ...]:
+    if not isinstance(values, list) or not values:
+        raise refuse("must be a list of one or more tables", "write [[method]], with two brackets, above each")
+    return tuple(TypeAdapter(list[Annotated[Any, PlainValidator(METHOD)]]).validate_python(values))
+
+
+ACTIVATION = Table(names.ACTIVATIONS, "name")
+METHOD = Table(names.METHODS, "name")
+SCHEDULE = Table(names.SCHEDULES)
+SCALAR = _number_or(Table(names.SCALAR_LAWS))
+RATE = _number_or(SCHEDULE)
+PROBLEM = Table(
+    {"": Problem},
+    key="",
+    special={
+        "data": Table(names.DATA),
+        "neuron": Table({"": ridge}, "", {"activation": _activation}),
+        "initial": Table(names.INITIAL, "law", {"a": SCALAR, "b": SCALAR}),
+        "schedule": SCHEDULE,
+        "mobility": Table({"": Mobility}, "", {"a": RATE, "b": RATE, "w": RATE}),
+    },
+)
+
+
+def document(assemble: names.Constructor, run: names.Constructor) -> Table:
+    """The whole file: the problem, how long to run and what to save, and the methods."""
+    return Table({"": assemble}, "", {"problem": PROBLEM, "run": Table({"": run}, ""), "method": _methods})

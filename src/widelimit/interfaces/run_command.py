@@ -1,0 +1,153 @@
+"""The commands of problems written in a file: ``widelimit new`` writes one, ``widelimit run`` runs it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from widelimit.dynamics.solution import Solution
+    from widelimit.experiments.launch import Launch
+    from widelimit.experiments.spec import Spec
+
+ROWS = 8
+CODES = {"done": 0, "diverged": 1, "interrupted": 130}
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="Name of the file, with or without .toml.")],
+    law: Annotated[str, typer.Option(help="Data law: gaussian_classes, single_index, …")] = "gaussian_classes",
+) -> int:
+    """Write a commented spec file to start from, which runs as it is in a few seconds."""
+    from widelimit.experiments.starter import write_starter
+
+    for path in write_starter(name, law):
+        print(f"wrote {path}")
+    print(f"try   widelimit run {name.removesuffix('.toml')}.toml")
+    return 0
+
+
+def run(
+    spec: Annotated[Path, typer.Argument(help="The spec file, see docs/spec.md.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results [default: named after the file].", show_default=False)
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only say what would run.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
+) -> int:
+    """Run the problem written in a file: a table, a picture, and a record for each method."""
+    chosen = read(spec, seed)
+    folder = Path(spec.stem) if out is None else out
+    if check:
+        show_plan(chosen, folder, as_json)
+        return 0
+    from widelimit.experiments.launch import launch
+
+    launched = launch(chosen, folder, overwrite)
+    files = _files(launched, folder)
+    rows = table(chosen, launched)
+    if as_json:
+        print(json.dumps(_document(launched, rows, files), allow_nan=False))
+    else:
+        print_risks(rows, list(launched.solutions))
+        print("\n".join(f"saved {file}" for file in files))
+    _warn(launched)
+    return CODES[launched.outcome]
+
+
+def read(path: Path, seed: int | None = None) -> Spec:
+    """The spec in a file, with another seed if one is given."""
+    from widelimit.experiments.spec import Spec
+
+    chosen = Spec.from_toml(path)
+    return chosen if seed is None else replace(chosen, seed=seed)
+
+
+def show_plan(spec: Spec, folder: Path, as_json: bool) -> None:
+    """What would run."""
+    plan = {**spec.settings(), "methods": [repr(method) for method in spec.methods], "folder": str(folder)}
+    if as_json:
+        print(json.dumps({"outcome": "checked", "problem": str(spec.problem), **plan}, allow_nan=False))
+        return
+    print(spec.problem)
+    for method in spec.methods:
+        print(f"{'method':<10} {method}")
+    many = f", {spec.replicas} replicas" if spec.replicas else ""
+    print(f"{'run':<10} t = 0 to {spec.t_end:g}, seed {spec.seed}{many}, neurons kept {spec.keep}, into {folder}")
+
+
+def table(spec: Spec, launched: Launch) -> list[dict[str, float | None]]:
+    """The risk of each method, averaged over replicas, at about eight of the times they were to be saved at."""
+    import numpy as np
+
+    wished = np.linspace(0, spec.t_end, spec.save) if isinstance(spec.save, int) else np.array(spec.save)
+    rows = sorted({round(i) for i in np.linspace(0, len(wished) - 1, ROWS)})
+    return [
+        {"t": float(wished[i]), **{name: _risk(s, wished[i], spec.t_end) for name, s in launched.solutions.items()}}
+        for i in rows
+    ]
+
+
+def _risk(solution: Solution, t: float, t_end: float) -> float | None:
+    """The mean risk at the save nearest to t; None after the last save of a run that did not reach the end."""
+    import numpy as np
+
+    if not len(solution.times) or (solution.outcome != "done" and t > solution.times[-1] + 1e-9 * t_end):
+        return None
+    nearest = int(np.argmin(np.abs(solution.times - t)))
+    return float(np.mean(solution.risk[..., nearest]))
+
+
+def _files(launched: Launch, folder: Path) -> list[str]:
+    """Draw the picture, and list what is in the folder."""
+    from widelimit.experiments.launch import FIGURE, SPEC, write_whole
+    from widelimit.interfaces.figures import figure
+
+    if not launched.solutions:
+        return []
+    files = [folder / SPEC, *(folder / f"{name}.nc" for name in launched.solutions)]
+    drawn = [solution for solution in launched.solutions.values() if len(solution.times)]
+    if drawn:
+        picture = figure(*drawn)
+        files.append(write_whole(folder / FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
+    return [str(file) for file in files]
+
+
+def _document(launched: Launch, rows: list[dict[str, float | None]], files: list[str]) -> dict[str, Any]:
+    methods = [
+        {"record": name, "method": s.method, "outcome": s.outcome, "advice": s.advice, "t": float(s.times[-1])}
+        for name, s in launched.solutions.items()
+        if len(s.times)
+    ]
+    return {"outcome": launched.outcome, "methods": methods, "rows": rows, "files": files}
+
+
+def print_risks(rows: list[dict[str, float | None]], names: list[str]) -> None:
+    """t and the risk of each method."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title="population risk R")
+    for heading in ("t", *names):
+        shown.add_column(heading, justify="right")
+    for row in rows:
+        risks = ("" if row[name] is None else f"{row[name]:.6f}" for name in names)
+        shown.add_row(f"{row['t']:.3g}", *risks)
+    Console().print(shown)
+
+
+def _warn(launched: Launch) -> None:
+    """One sentence on stderr for each method that did not reach the end."""
+    for name, solution in launched.solutions.items():
+        if solution.outcome == "diverged":
+            reached = f"t = {solution.times[-1]:g}" if len(solution.times) else "nothing"
+            print(f"widelimit: {name} diverged after {reached}: {solution.advice}.", file=sys.stderr)
+    if launched.interrupted:
+        print("widelimit: interrupted, what was finished is kept.", file=sys.stderr)
