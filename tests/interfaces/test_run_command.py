@@ -1,5 +1,6 @@
 """Problems written in a file, on the command line: run, check, new."""
 
+import errno
 import json
 import os
 import random
@@ -134,6 +135,18 @@ def test_a_failure_in_the_middle_of_a_write_leaves_no_half_file(folder, monkeypa
     with pytest.raises(RuntimeError):
         launch.write_whole(folder / "record", broken)
     assert not (folder / "record").exists()
+
+
+def test_a_full_disk_is_one_sentence_and_exit_2(folder, capsys, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("widelimit.experiments.launch._run", full)
+    assert run(["run", "two.toml"]) == 2
+    assert (
+        capsys.readouterr().err
+        == "widelimit: --out must have room for the results, got 'two': No space left on device.\n"
+    )
 
 
 CHILD = """

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from widelimit.errors import InputError
+
 if TYPE_CHECKING:
     from widelimit.dynamics.solution import Solution
     from widelimit.experiments.launch import Launch
@@ -23,7 +25,7 @@ def new(
     name: Annotated[str, typer.Argument(help="Name of the file, with or without .toml.")],
     law: Annotated[str, typer.Option(help="Data law: gaussian_classes, single_index, …")] = "gaussian_classes",
 ) -> int:
-    """Write a commented spec file to start from, which runs as it is in a few seconds."""
+    """Write a commented spec file to start from, which runs as it is."""
     from widelimit.experiments.starter import write_starter
 
     for path in write_starter(name, law):
@@ -50,8 +52,12 @@ def run(
         return 0
     from widelimit.experiments.launch import launch
 
-    launched = launch(chosen, folder, overwrite)
-    files = _files(launched, folder)
+    try:
+        launched = launch(chosen, folder, overwrite)
+        files = _files(launched, folder)
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"--out must have room for the results, got {str(folder)!r}: {reason}.") from None
     rows = table(chosen, launched)
     if as_json:
         print(json.dumps(_document(launched, rows, files), allow_nan=False))
@@ -106,16 +112,17 @@ def _risk(solution: Solution, t: float, t_end: float) -> float | None:
 
 
 def _files(launched: Launch, folder: Path) -> list[str]:
-    """Draw the picture, and list what is in the folder."""
+    """Draw the picture, of the methods that reached the end if there are any, and list what is in the folder."""
     from widelimit.experiments.launch import FIGURE, SPEC, write_whole
     from widelimit.interfaces.figures import figure
 
     if not launched.solutions:
         return []
     files = [folder / SPEC, *(folder / f"{name}.nc" for name in launched.solutions)]
-    drawn = [solution for solution in launched.solutions.values() if len(solution.times)]
-    if drawn:
-        picture = figure(*drawn)
+    begun = [solution for solution in launched.solutions.values() if len(solution.times)]
+    done = [solution for solution in begun if solution.outcome == "done"]
+    if begun:
+        picture = figure(*(done or begun))
         files.append(write_whole(folder / FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
     return [str(file) for file in files]
 
