@@ -155,7 +155,7 @@ def moments(theta):
 
 
 def check_same_law(batch, seed, replicas=REPLICAS):
-    """Every moment within 5 standard errors (sixteen are looked at, for several seeds); Kolmogorov–Smirnov above 1e-4."""
+    """Every moment within 5 standard errors (there are sixteen, and several seeds); Kolmogorov–Smirnov above 1e-4."""
     blocks, plain = (moments(ends(batch, stepwise, seed + stepwise, replicas)) for stepwise in (False, True))
     for name in blocks:
         error = math.hypot(blocks[name].std(), plain[name].std()) / math.sqrt(replicas)

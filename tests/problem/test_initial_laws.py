@@ -52,7 +52,8 @@ def test_reduced_radii_have_the_moments_of_sampled_ones(law, data):
 @pytest.mark.parametrize("law, size", [(LAWS[0], 0.8), (LAWS[1], 1.3)], ids=["gaussian", "sphere"])
 def test_the_mean_square_of_each_radius_is_its_share(law, size):
     data = DATA[1]
-    squares = np.concatenate([np.atleast_1d(integral(f, lambda row: row**2)) for f in law.reduced(data.d, 0, data.groups)])
+    factors = law.reduced(data.d, 0, data.groups)
+    squares = np.concatenate([np.atleast_1d(integral(f, lambda row: row**2)) for f in factors])
     np.testing.assert_allclose(squares, [size**2 * g.share for g in data.groups], rtol=1e-7)
 
 

@@ -1,7 +1,7 @@
 """Figures of solutions.
 
 left    risk over time: the limit as a line, finite networks as symbols
-right   density of a radius at several times: the limit as a line, finite networks as bars
+right   density of a radius at several times: the limit as a line, the first finite network as bars, others outlined
 
 Replicas are shown as a mean with a bar of one standard deviation, and pooled in the density.
 """
@@ -96,19 +96,35 @@ def _draw_density(axes: Axes, solutions: tuple[Solution, ...], coordinate: str, 
     low, high = min(c.min() for c in columns), max(c.max() for c in columns)
     margin = 0.03 * (high - low) + 1e-6
     span = (max(0.0, low - margin) if low >= 0 else low - margin, high + margin)
-    bins, fine = np.linspace(*span, 61), np.linspace(*span, 241)
-    peak = 0.0
+    fine, peak, filled = np.linspace(*span, 241), 0.0, next((s for s in solutions if not _is_limit(s)), None)
     for t, shade in zip(wished, np.linspace(0.05, 0.85, count), strict=True):
         colour = colormaps["viridis"](shade)
         for s in solutions:
-            peak = max(peak, _draw_at(axes, s, coordinate, float(t), colour, fine if _is_limit(s) else bins))
-    symbol = {"r": "r = |w|", "r_1": "r_1", "r_2": "r_2"}.get(coordinate, coordinate)
-    title = f"Density of {coordinate}: line = limit, filled = finite network" if len(solutions) > 1 else "Density"
+            edges = fine if _is_curve(s) else np.linspace(*span, _bins(s))
+            peak = max(peak, _draw_at(axes, s, coordinate, float(t), colour, edges, s is filled))
+    alone = not any(str(c).startswith("u") for s in solutions for c in s.dataset["coordinate"].values)
+    symbol = "r = |w|" if coordinate == "r" and alone else coordinate
+    shown = {NAMES.get(s.method, s.method).split(" (")[0]: _style(s, s is filled) for s in solutions}
+    title = f"Density of {coordinate}: " + ", ".join(f"{how} = {name}" for name, how in shown.items())
     axes.set(xlabel=f"${symbol}$", ylabel=rf"density of ${coordinate}$", title=title, xlim=span)
     axes.set_ylim(1e-2, 2 * max(peak, 1e-1))
     axes.set_yscale("log")
     axes.legend(frameon=False, title="time")
     axes.grid(alpha=0.25)
+
+
+def _bins(s: Solution) -> int:
+    """Edges of bins that hold about ten neurons each, within reason."""
+    return int(np.clip(s.dataset.sizes["neuron"] * (s.replicas or 1) / 10, 12, 60)) + 1
+
+
+def _is_curve(s: Solution) -> bool:
+    """Whether the points follow a smooth law one after the other: those of the limit in one dimension."""
+    return _is_limit(s) and s.dataset.sizes["neuron"] >= 10 and s.dataset.sizes["coordinate"] == 1
+
+
+def _style(s: Solution, filled: bool) -> str:
+    return "line" if _is_limit(s) else "filled" if filled else "outline"
 
 
 def _cloud(s: Solution, t: float) -> Cloud:
@@ -120,17 +136,17 @@ def _cloud(s: Solution, t: float) -> Cloud:
     return Cloud(np.concatenate([c.theta for c in clouds]), weights, clouds[0].coordinates)
 
 
-def _draw_at(axes: Axes, s: Solution, coordinate: str, t: float, colour: Any, edges: np.ndarray) -> float:
+def _draw_at(axes: Axes, s: Solution, coordinate: str, t: float, colour: Any, edges: np.ndarray, filled: bool) -> float:
     """One density; returns its peak."""
     cloud = _cloud(s, t)
     label = f"$t$ = {t:.3g}"
     known = label in axes.get_legend_handles_labels()[1]
-    if _is_limit(s) and cloud.n >= 10:
+    if _is_curve(s):
         values = smooth_density(cloud, coordinate, edges)
         axes.plot((edges[1:] + edges[:-1]) / 2, np.maximum(values, 1e-9), color=colour, lw=1.5,
                   label=None if known else label, zorder=3)  # fmt: skip
     else:
         values = binned_density(cloud, coordinate, edges)
-        axes.stairs(values, edges, color=colour, fill=True, alpha=0.3, baseline=1e-9,
+        axes.stairs(values, edges, color=colour, fill=filled, alpha=0.3 if filled else 1.0, baseline=1e-9,
                     label=None if known else label, zorder=2)  # fmt: skip
     return float(values.max())

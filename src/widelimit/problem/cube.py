@@ -113,9 +113,10 @@ def hypercube(
 
 def with_arity(target: Any, k: int | None) -> tuple[int, Link]:
     """How many coordinates a target depends on, and the target."""
+    if k is not None:
+        require_count("k", k, "2")
     found = parsed(target, k)
     if k is None:
         require(isinstance(found, Expression), "a function needs k, the number of its coordinates", k, "try k=2")
         k = max(getattr(found, "arity", 0), 1)
-    require_count("k", k, "2")
     return k, found

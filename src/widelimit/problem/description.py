@@ -73,10 +73,13 @@ def _network(problem: Problem) -> str:
     noise = " + ".join(f"τ{name[1:]} {name} G{name[1:]}" for name in names)
     if all(all(t == 1 for t in g.tau) for g in problem.groups):
         noise = noise.replace("τ ", "")
+    letter = "G"
+    if problem.data.on_ball:
+        letter, noise = "T", noise.replace("G", f"√{problem.groups[0].d:g} T")
     kept = ("⟨u, z⟩ + " if problem.kept > 1 else "u z + ") if problem.kept else ""
     where = "z" if problem.kept else "class"
     order = "" if math.isinf(problem.data.d) or problem.data.on_ball else ", and its Hermite orders"
-    return f"f({where}) = ∫ {a}E_G σ({kept}{noise}{b}) ρ(dθ){order}"
+    return f"f({where}) = ∫ {a}E_{letter} σ({kept}{noise}{b}) ρ(dθ){order}"
 
 
 def _flow(problem: Problem) -> str:

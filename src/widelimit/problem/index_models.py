@@ -136,10 +136,10 @@ def parsed(link: Any, most: int | None = None) -> Link:
 
 
 def check_points(points: Any) -> None:
-    """Raise an InputError unless a number of nodes is None or a whole number >= 2."""
+    """Raise an InputError unless a number of nodes is None or an even number: the rules mirror a half line."""
     if points is not None:
         require_count("nodes", points, "64")
-        require(points >= 2, "nodes must be at least 2", points, "try nodes=64")
+        require(points % 2 == 0, "nodes must be an even number of at least 2", points, "try nodes=64")
 
 
 def evaluate(link: Link, z: Any) -> Any:
