@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from widelimit.problem.mobility import Mobility
     from widelimit.problem.statement import Problem
     from widelimit.theory.coupling import Comparison, compare
+    from widelimit.theory.gibbs import Gibbs, gibbs
     from widelimit.theory.rates import Rates, rates
     from widelimit.theory.sampling import commute
 
@@ -47,6 +48,7 @@ __all__ = [
     "Cloud",
     "Comparison",
     "Diverged",
+    "Gibbs",
     "InputError",
     "Interrupted",
     "MeanField",
@@ -62,6 +64,7 @@ __all__ = [
     "compare",
     "data",
     "figure",
+    "gibbs",
     "initial",
     "landscape",
     "load",
@@ -81,6 +84,7 @@ _HOMES = {
     "dynamics.driver": ("solve",),
     "dynamics.solution": ("Solution", "load"),
     "theory.coupling": ("Comparison", "compare"),
+    "theory.gibbs": ("Gibbs", "gibbs"),
     "theory.rates": ("Rates", "rates"),
     "theory.sampling": ("commute",),
     "experiments.spec": ("Spec",),

@@ -80,7 +80,7 @@ activations = st.one_of(
 @st.composite
 def data_laws(draw, d):
     noise = draw(st.one_of(st.just(0.0), sizes))
-    nodes = draw(st.one_of(st.none(), st.integers(2, 100)))
+    nodes = draw(st.one_of(st.none(), st.integers(1, 50).map(lambda half: 2 * half)))
     values = st.lists(sizes, min_size=3, max_size=3)
     informative = draw(st.one_of(st.none(), st.floats(0.1, 0.9) if math.isinf(d) else st.integers(1, int(d))))
     return draw(

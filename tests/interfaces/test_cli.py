@@ -44,7 +44,7 @@ def test_an_interrupted_demo_exits_130_and_keeps_the_finished_run(tmp_path, caps
 
 
 def test_a_diverging_demo_exits_1_with_advice_and_keeps_what_was_computed(tmp_path, capsys):
-    blow_up = ["--d", "20", "--n", "10", "--step", "50", "--t-end", "5e4", "--activation", "relu"]
+    blow_up = ["--d", "20", "--n", "10", "--step", "50", "--t-end", "2e3", "--activation", "relu"]
     assert run(["demo", *blow_up, "--out", str(tmp_path)]) == 1
     message = capsys.readouterr().err
     assert "diverged" in message and "step" in message and "Traceback" not in message
@@ -121,7 +121,7 @@ def test_compare_prints_the_parts_and_saves_a_picture_and_five_records(tmp_path,
 
 
 def test_a_diverging_comparison_exits_1_with_advice_in_one_json_document(tmp_path, capsys):
-    blow_up = ["--d", "12", "--n", "6", "--step", "50", "--t-end", "5e4", "--activation", "relu"]
+    blow_up = ["--d", "12", "--n", "6", "--step", "50", "--t-end", "2e3", "--activation", "relu"]
     assert run(["compare", *blow_up, "--out", str(tmp_path), "--json"]) == 1
     shown = capsys.readouterr()
     document = json.loads(shown.out)

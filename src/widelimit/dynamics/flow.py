@@ -9,8 +9,8 @@
 
 On the clock τ = ∫ξ dt the flow is autonomous as long as the mobility is constant, so schedules that are infinite at 0
 need no care; time is cut where the mobility jumps.
-Scheme: without noise adaptive Tsit5 (diffrax); with noise Strang splitting, half a kick, a midpoint step, half a kick,
-which is exact in law for the noise and of weak order 2.  Reference: [mmn18].
+Scheme: without noise adaptive Tsit5, or the implicit Kvaerno5 for stiff rates (diffrax); with noise Strang splitting,
+half a kick, a midpoint step, half a kick, which is exact in law for the noise and of weak order 2.  Reference: [mmn18].
 """
 
 from __future__ import annotations
@@ -154,18 +154,21 @@ def advance_flow(
     rates = problem.rates.between(start, stop)
     if rates.is_constant:
         span = (clock(start), clock(stop))
-        return integrate(flow.during(rates), None, replicas, state, weights, *span, method.rtol, method.atol)
+        flow = flow.during(rates)
+        return integrate(flow, None, replicas, method.stiff, state, weights, *span, method.rtol, method.atol)
     finite = start > 0 or bool(jnp.isfinite(problem.schedule(jnp.asarray(0.0))))
     require(finite, "a mobility that varies smoothly needs a schedule that is finite at t = 0", problem.schedule,
             "use windows, or put the decay in the mobility")  # fmt: skip
     flow = flow.during(rates)
-    return integrate(flow, problem.schedule, replicas, state, weights, start, stop, method.rtol, method.atol)
+    return integrate(
+        flow, problem.schedule, replicas, method.stiff, state, weights, start, stop, method.rtol, method.atol
+    )
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def integrate(
-    flow: Flow, xi: Schedule | None, replicas: int | None, state: Any, weights: Array, start: Any, stop: Any, rtol: Any,
-    atol: Any,
+    flow: Flow, xi: Schedule | None, replicas: int | None, stiff: bool, state: Any, weights: Array, start: Any,
+    stop: Any, rtol: Any, atol: Any,
 ) -> Any:  # fmt: skip
     """The state at ``stop``, on the clock (xi None) or in time; not finite if the solver gives up."""
 
@@ -174,13 +177,16 @@ def integrate(
         return jax.tree.map(lambda v: speed * v, flow(t, state, weights))
 
     def one(state: Any) -> Any:
+        solver = diffrax.Kvaerno5() if stiff else diffrax.Tsit5()
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(velocity), diffrax.Tsit5(), start, stop, None, state, max_steps=MAX_STEPS, throw=False,
+            diffrax.ODETerm(velocity), solver, start, stop, None, state, max_steps=MAX_STEPS, throw=False,
             stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol), saveat=diffrax.SaveAt(t1=True),
         )  # fmt: skip
         good = solution.result == diffrax.RESULTS.successful
         return flow.retract(jax.tree.map(lambda y: jnp.where(good, y[0], jnp.nan), solution.ys))
 
+    if stiff and replicas is not None:  # batched factorisations can wait for each other for ever on a CPU
+        return jax.lax.map(one, state)
     return per_replica(one, replicas)(state)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from widelimit.errors import require_count, require_known, require_positive
+from widelimit.errors import require, require_count, require_known, require_positive
 
 COORDINATES = ("full", "reduced")
 PLACEMENTS = ("gauss", "quantile")
@@ -66,6 +66,7 @@ class ParticleFlow:
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the splitting scheme, with noise
+    stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude, without noise
     """
 
     n: int
@@ -73,11 +74,12 @@ class ParticleFlow:
     rtol: float = 1e-8
     atol: float = 1e-10
     noise_step: float = 1e-3
+    stiff: bool = False
 
     def __post_init__(self) -> None:
         require_count("n", self.n, "200")
         require_known("coordinates", self.coordinates, COORDINATES)
-        _check_solver(self.rtol, self.atol)
+        _check_solver(self.rtol, self.atol, self.stiff)
         require_positive("noise_step", self.noise_step, "1e-3")
 
 
@@ -92,6 +94,7 @@ class NonlinearFlow:
     placement    of the points, as in `MeanField`
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the splitting scheme, with noise
+    stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude, without noise
     """
 
     n: int
@@ -101,12 +104,13 @@ class NonlinearFlow:
     rtol: float = 1e-8
     atol: float = 1e-10
     noise_step: float = 1e-3
+    stiff: bool = False
 
     def __post_init__(self) -> None:
         require_count("n", self.n, "200")
         require_known("coordinates", self.coordinates, COORDINATES)
         _check_points(self.points, self.placement)
-        _check_solver(self.rtol, self.atol)
+        _check_solver(self.rtol, self.atol, self.stiff)
         require_positive("noise_step", self.noise_step, "1e-3")
 
 
@@ -118,16 +122,18 @@ class MeanField:
     placement   where ρ_0 has one random coordinate: "quantile" (equal weights, also good where the mass splits)
                 or "gauss" (weighted Gauss nodes, many more digits while the flow map is smooth)
     rtol, atol  tolerances of the adaptive solver, per step
+    stiff       an implicit solver, for rates of the blocks that differ by orders of magnitude
     """
 
     points: int = 400
     placement: str = "quantile"
     rtol: float = 1e-8
     atol: float = 1e-10
+    stiff: bool = False
 
     def __post_init__(self) -> None:
         _check_points(self.points, self.placement)
-        _check_solver(self.rtol, self.atol)
+        _check_solver(self.rtol, self.atol, self.stiff)
 
 
 def _check_points(points: int, placement: str) -> None:
@@ -135,9 +141,10 @@ def _check_points(points: int, placement: str) -> None:
     require_known("placement", placement, PLACEMENTS)
 
 
-def _check_solver(rtol: float, atol: float) -> None:
+def _check_solver(rtol: float, atol: float, stiff: bool) -> None:
     require_positive("rtol", rtol, "1e-8")
     require_positive("atol", atol, "1e-10")
+    require(isinstance(stiff, bool), "stiff must be True or False", stiff, "try stiff=True")
 
 
 Method = SGD | GD | ParticleFlow | NonlinearFlow | MeanField

@@ -1,0 +1,242 @@
+"""The Gibbs law: where noisy dynamics settles.
+
+    F(ρ) = ½ R(ρ) + (λ/2) ∫|θ|² dρ + β⁻¹ ∫ ρ log ρ          free energy
+    ρ_* = exp(−β Ψ_λ(θ; ρ_*))/Z                              its only minimiser, a fixed point
+
+In feature form this is a finite concave problem: with the residuals v_q = p_q (F_q − y_q) as unknowns,
+
+    F(ρ_*) = max_v  −β⁻¹ log Z(v) − Σ_q (v_q y_q + v_q²/(2 p_q)) + noise²/2
+    Z(v) = ∫ exp(−β (Σ_q v_q Φ_q(θ) + (λ/2)|θ|²)) μ(dθ)
+    ∇ = F(ρ_v) − y − v/p,    ∇² = −β Cov_{ρ_v} Φ − diag(1/p)
+
+    μ   Lebesgue measure of the full space: da db du Π_g S_g r_g^{d_g−1} dr_g, S_g the area of the sphere in R^{d_g}
+
+Scheme: Newton with a line search on residuals scaled by √p, integrals on a tensor of Gauss–Legendre panels that grows
+until it covers the mass, then tightens around it. The primal value F(ρ_v) minus the dual one is an error bar: it is
+≥ 0, and 0 at the optimum only. Reference: [mmn18], section on noisy SGD.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from widelimit.errors import InputError, require, require_count
+from widelimit.measures import Cloud
+from widelimit.potentials.landscapes import landscape
+from widelimit.potentials.least_squares import LeastSquares
+from widelimit.problem.nodes import tensor
+from widelimit.problem.statement import Problem
+
+PER_PANEL = 16
+POINTS = {1: 512, 2: 128}  # for each coordinate
+EMPTY = 1e-18  # mass of an outer panel that counts as none
+NEWTON = 60
+GROWTH = 60
+TIGHTENED = 3
+
+Side = tuple[float, float]
+Box = list[Side]
+
+
+@dataclass(frozen=True, eq=False)
+class Gibbs:
+    """The law ρ_* ∝ exp(−βΨ_λ(·; ρ_*)), on the nodes of a quadrature.
+
+    rho          a Cloud in reduced coordinates; its weights are the masses of the nodes
+    log_density  (n,) log ρ_* at the nodes, as a density of the full space
+    risk         R(ρ_*)
+    free_energy  F(ρ_*)
+    gap          upper bound of the error of the free energy on this quadrature
+    """
+
+    rho: Cloud = field(repr=False)
+    log_density: np.ndarray = field(repr=False)
+    risk: float
+    free_energy: float
+    gap: float
+    beta: float
+
+    def density(self, coordinate: str, bins: int = 60) -> tuple[np.ndarray, np.ndarray]:
+        """Edges (bins + 1,) and the density of one coordinate in each bin (bins,)."""
+        from widelimit.observables.density import binned_density
+
+        values = self.rho.column(coordinate)
+        seen = values[self.rho.weights > 1e-12]
+        edges = np.linspace(seen.min(), seen.max(), bins + 1)
+        return edges, binned_density(self.rho, coordinate, edges)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """What does not depend on the quadrature."""
+
+    land: LeastSquares
+    beta: float
+    radii: tuple[float, ...]  # d_g of the last columns
+
+    def integrals(self, nodes: np.ndarray, log_mass: np.ndarray) -> _Integrals:
+        import jax.numpy as jnp
+
+        p, y = self.land.targets
+        scalars = nodes.shape[1] - len(self.radii)
+        for g, d in enumerate(self.radii):
+            area = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
+            with np.errstate(divide="ignore"):
+                log_mass = log_mass + area + (d - 1) * np.log(nodes[:, scalars + g])
+        penalty = np.asarray(self.land.penalty(jnp.asarray(nodes)))
+        features = np.asarray(self.land.features(jnp.asarray(nodes)))
+        return _Integrals(np.sqrt(p) * features, np.sqrt(p) * y, log_mass, penalty, self.beta, self.land.floor)
+
+
+@dataclass(frozen=True)
+class _Integrals:
+    """The dual problem on one quadrature, in the scaled residuals v/√p."""
+
+    features: np.ndarray  # √p Φ, (n, Q)
+    labels: np.ndarray  # √p y, (Q,)
+    log_mass: np.ndarray  # (n,)
+    penalty: np.ndarray  # (n,)
+    beta: float
+    floor: float
+
+    def weights(self, v: np.ndarray) -> tuple[np.ndarray, float]:
+        """The masses of ρ_v and log Z(v)."""
+        exponent = self.log_mass - self.beta * (self.features @ v + self.penalty)
+        top = exponent.max()
+        mass = np.exp(exponent - top)
+        return mass / mass.sum(), top + math.log(mass.sum())
+
+    def dual(self, v: np.ndarray) -> float:
+        return float(-self.weights(v)[1] / self.beta - v @ self.labels - v @ v / 2 + self.floor / 2)
+
+    def primal(self, v: np.ndarray) -> tuple[float, float]:
+        """F(ρ_v) and R(ρ_v)."""
+        weights, log_z = self.weights(v)
+        mean = weights @ self.features
+        risk = float(np.sum((self.labels - mean) ** 2) + self.floor)
+        entropy = -self.beta * (mean @ v + weights @ self.penalty) - log_z
+        return risk / 2 + float(weights @ self.penalty + entropy / self.beta), risk
+
+    def solve(self, v: np.ndarray) -> np.ndarray:
+        """Newton's method from v; the problem is concave, so that the line search cannot fail."""
+        for _ in range(NEWTON):
+            weights, _ = self.weights(v)
+            mean = weights @ self.features
+            centred = self.features - mean
+            slope = mean - self.labels - v
+            curvature = self.beta * (centred * weights[:, None]).T @ centred + np.eye(len(v))
+            step = np.linalg.solve(curvature, slope)
+            gain, now, size = float(slope @ step), self.dual(v), 1.0
+            while size > 1e-9 and self.dual(v + size * step) < now + 1e-4 * size * gain - 1e-14 * abs(now):
+                size /= 2
+            v = v + size * step
+            if gain < 1e-26 * (1 + abs(now)):
+                break
+        return v
+
+
+def gibbs(problem: Problem, points: int | None = None) -> Gibbs:
+    """The fixed point of a noisy problem in one or two reduced coordinates.
+
+    points   nodes for each coordinate (default 512 in one dimension, 128 in two)
+
+    >>> import widelimit as wl
+    >>> line = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
+    >>> blind = wl.Problem(wl.data.gaussian_classes(40, 0.5), line, wl.initial.gaussian(1.0), ridge=0.5, beta=20.0)
+    >>> law = wl.gibbs(blind)
+    >>> round(float(law.rho.mean(law.rho.column("r") ** 2)), 9)  # d/(βλ)
+    4.0
+    """
+    names = _check(problem, points)
+    land = landscape(problem, reduced=True)
+    assert isinstance(land, LeastSquares)
+    here = _Field(land, problem.beta, tuple(g.d for g in problem.groups))
+    panels = max(1, -(-(points or POINTS[len(names)]) // PER_PANEL))
+    first_radius = len(names) - len(here.radii)
+    spread = math.sqrt(1 / (problem.beta * problem.ridge))
+    box = [(-4 * spread, 4 * spread) if c < first_radius else (0.0, 4 * spread) for c in range(len(names))]
+    v = np.zeros(len(land.targets[0]))
+    for _ in range(GROWTH):
+        nodes, integrals, v = _solved(here, box, panels, v)
+        wished = [
+            _grown(side, mass, c >= first_radius) for c, (side, mass) in enumerate(_panels(box, nodes, integrals, v))
+        ]
+        if wished == box:
+            break
+        box = wished
+    else:
+        where = dict(zip(names, box, strict=True))
+        raise InputError(f"the Gibbs law must fit on a grid, got mass in all of {where}: raise the ridge.")
+    for _ in range(TIGHTENED):
+        box = [_tightened(side, mass) for side, mass in _panels(box, nodes, integrals, v)]
+        nodes, integrals, v = _solved(here, box, panels, v)
+    return _result(integrals, v, nodes, names, problem.beta)
+
+
+def _solved(here: _Field, box: Box, panels: int, v: np.ndarray) -> tuple[np.ndarray, _Integrals, np.ndarray]:
+    """Nodes on a box, the dual problem there, and its solution from v."""
+    nodes, weights = tensor([_rule(*side, panels) for side in box])
+    integrals = here.integrals(nodes, np.log(weights))
+    return nodes, integrals, integrals.solve(v)
+
+
+def _panels(box: Box, nodes: np.ndarray, integrals: _Integrals, v: np.ndarray) -> list[tuple[Side, np.ndarray]]:
+    """Every side of the box with the mass of each of its panels."""
+    weights, _ = integrals.weights(v)
+    count = round(len(nodes) ** (1 / len(box))) // PER_PANEL
+    masses = [
+        np.histogram(nodes[:, c], np.linspace(*side, count + 1), weights=weights)[0] for c, side in enumerate(box)
+    ]
+    return list(zip(box, masses, strict=True))
+
+
+def _grown(side: Side, mass: np.ndarray, is_radius: bool) -> Side:
+    """A side that is longer where its last panel holds mass; a radius ends at 0."""
+    low, high = side
+    longer = (high - low) / 2
+    return low - longer if mass[0] > EMPTY and not is_radius else low, high + longer if mass[-1] > EMPTY else high
+
+
+def _tightened(side: Side, mass: np.ndarray) -> Side:
+    """The part of a side that holds mass, and one panel more at both ends."""
+    edges, full = np.linspace(*side, len(mass) + 1), np.flatnonzero(mass > EMPTY)
+    return float(edges[max(full[0] - 1, 0)]), float(edges[min(full[-1] + 2, len(mass))])
+
+
+def _result(integrals: _Integrals, v: np.ndarray, nodes: np.ndarray, names: tuple[str, ...], beta: float) -> Gibbs:
+    weights, log_z = integrals.weights(v)
+    free_energy, risk = integrals.primal(v)
+    log_density = -beta * (integrals.features @ v + integrals.penalty) - log_z
+    gap = max(free_energy - integrals.dual(v), 0.0)
+    return Gibbs(Cloud(nodes, weights, names), log_density, risk, free_energy, gap, beta)
+
+
+def _check(problem: Problem, points: Any) -> tuple[str, ...]:
+    require(isinstance(problem, Problem), "gibbs needs a wl.Problem", type(problem).__name__, "build one first")
+    require(math.isfinite(problem.beta), "the Gibbs law needs noise, a finite beta", problem.beta, "try beta=100.0")
+    require(problem.ridge > 0, "the Gibbs law needs a ridge > 0 to have mass one", problem.ridge, "try ridge=0.1")
+    free = problem.neuron.inner == "free" and all(problem.neuron.trained)
+    require(free, "the Gibbs law needs neurons that move freely", problem.neuron, "train every block, inner='free'")
+    if points is not None:
+        require_count("points", points, "512")
+    names = problem.reduced_coordinates
+    good = bool(problem.groups) and len(names) <= 2 and all(math.isfinite(g.d) for g in problem.groups)
+    require(
+        good,
+        "the Gibbs law is computed in one or two reduced coordinates at finite d",
+        names[:6],
+        "reduce the neuron, or run a noisy ParticleFlow for long",
+    )
+    return names
+
+
+def _rule(low: float, high: float, panels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss–Legendre nodes and weights on equal panels."""
+    x, w = np.polynomial.legendre.leggauss(PER_PANEL)
+    edges = np.linspace(low, high, panels + 1)
+    half = (high - low) / panels / 2
+    return ((edges[1:] + edges[:-1])[:, None] / 2 + half * x).ravel(), np.tile(half * w, panels)

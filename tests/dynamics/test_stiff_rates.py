@@ -1,0 +1,49 @@
+"""Rates of the blocks that differ by orders of magnitude: the implicit solver."""
+
+import numpy as np
+import pytest
+
+import widelimit as wl
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+CURVED = wl.activations.polynomial([0.2, 1.0, 0.3])
+
+
+def problem(rate):
+    return wl.Problem(
+        wl.data.gaussian_classes(20, 0.6),
+        wl.neurons.ridge(CURVED, outer="trained"),
+        wl.initial.gaussian(0.8, a=wl.initial.normal(0.6, 0.3)),
+        ridge=0.1,
+        mobility={"a": rate},
+    )
+
+
+def end(rate, stiff, t_end=0.3):
+    return wl.solve(problem(rate), wl.MeanField(8, stiff=stiff), t_end, save=2)
+
+
+def test_both_solvers_find_the_same_limit_where_both_can():
+    explicit, implicit = (end(100.0, stiff).final.theta for stiff in (False, True))
+    assert np.abs(explicit - np.asarray(end(100.0, False).at(0.0).theta)).max() > 0.1
+    np.testing.assert_allclose(implicit, explicit, rtol=0, atol=1e-5)
+
+
+def test_an_outer_weight_a_million_times_as_fast_stays_where_its_force_vanishes():
+    run = end(1e6, True)
+    land = wl.landscape(problem(1e6), reduced=True)
+    slope = np.asarray(land.grad_psi(run.final.theta, run.final))
+    assert np.abs(slope[:, 0]).max() < 1e-5 < np.abs(slope[:, 1]).max()
+
+
+def test_replicas_of_a_stiff_flow_go_one_after_the_other():
+    method = wl.ParticleFlow(3, "reduced", stiff=True)
+    many = wl.solve(problem(100.0), method, 0.1, replicas=2, save=2)
+    one = wl.solve(problem(100.0), method, 0.1, save=2)
+    np.testing.assert_allclose(many.replica(0).final.theta, one.final.theta, rtol=1e-6, atol=1e-9)
+
+
+def test_stiff_is_yes_or_no():
+    with pytest.raises(wl.InputError, match="stiff must be True or False, got 'yes'"):
+        wl.MeanField(stiff="yes")
