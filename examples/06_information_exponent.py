@@ -18,7 +18,7 @@ for s, colour in ((1, "#0072b2"), (2, "#d55e00"), (3, "#009e73")):
     )
 
     # Dynamics
-    limit = wl.solve(problem, wl.MeanField(points=64), t_end=3.0, save=31)
+    limit = wl.solve(problem, wl.MeanField(points=256), t_end=3.0, save=31)
     network = wl.solve(problem, wl.SGD(n=400, step=5e-4), t_end=3.0, save=11)
 
     # Observables

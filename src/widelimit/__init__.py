@@ -8,6 +8,7 @@
     dθ_i/dt = −2 ξ ∇Ψ(θ_i; ρᴺ)                            step → 0                                 ParticleFlow
     dθ̄_i/dt = −2 ξ ∇Ψ(θ̄_i; ρ_t)                           N tracers in the limiting field          NonlinearFlow
     ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ))                            N → ∞                                    MeanField
+    ρ_* = exp(−β Ψ(θ; ρ_*))/Z                             where noise leads                        gibbs
 
 Names are imported on first use, so that ``widelimit --help`` and bad input answer without loading JAX. Double
 precision (``jax_enable_x64``) is switched on here and nowhere else.

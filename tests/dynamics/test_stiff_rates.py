@@ -1,5 +1,7 @@
 """Rates of the blocks that differ by orders of magnitude: the implicit solver."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,12 @@ def test_replicas_of_a_stiff_flow_go_one_after_the_other():
     many = wl.solve(problem(100.0), method, 0.1, replicas=2, save=2)
     one = wl.solve(problem(100.0), method, 0.1, save=2)
     np.testing.assert_allclose(many.replica(0).final.theta, one.final.theta, rtol=1e-6, atol=1e-9)
+
+
+def test_noise_has_no_implicit_scheme():
+    noisy = replace(problem(1.0), beta=10.0)
+    with pytest.raises(wl.InputError, match=r"needs stiff=False, got .*: drop stiff"):
+        wl.solve(noisy, wl.ParticleFlow(3, "reduced", stiff=True), 0.1)
 
 
 def test_stiff_is_yes_or_no():

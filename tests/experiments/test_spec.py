@@ -210,7 +210,7 @@ WRONG = {  # what is replaced, by what, and what must be said
     "value of a method": ("n = 800", "n = 0", ["method[1].n must be", "got 0"]),
     "value of the run": ("t_end = 10.0", "t_end = -1", ["run.t_end must be", "-1"]),
     "seed": ("t_end = 10.0", "t_end = 1.0\nseed = -1", ["run.seed must be", "-1"]),
-    "times": ("t_end = 10.0", "t_end = 1.0\nsave = [1, 0]", ["run.save must be", "(1, 0)"]),
+    "times": ("t_end = 10.0", "t_end = 1.0\nsave = [1, 0]", ["run.save times must increase", "[1.0, 0.0]"]),
     "item": ("t_end = 10.0", "t_end = 1.0\nsave = [0, 'x']", ["run.save must be", "value 2", "'x'"]),
     "keep": ("t_end = 10.0", 't_end = 1.0\nkeep = "full"', ["run.keep must be 'reduced'", "MeanField"]),
     "missing": ("step = 1e-4", "", ["method[1].step must be given", "ε"]),

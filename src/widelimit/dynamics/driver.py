@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import numbers
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -15,15 +14,12 @@ import numpy as np
 
 from widelimit.dynamics import flow, gd, mean_field, sgd, tracers
 from widelimit.dynamics.methods import Method
+from widelimit.dynamics.requests import check_seed, save_times
 from widelimit.dynamics.run import Run, Tick, prepare
 from widelimit.dynamics.solution import Solution
-from widelimit.dynamics.streams import check_seed
 from widelimit.errors import (
     Diverged,
-    InputError,
     Interrupted,
-    is_finite,
-    is_whole,
     require,
     require_count,
     require_known,
@@ -134,21 +130,6 @@ def _risk(run: Run, theta: Any) -> np.ndarray:
     if good.any():
         risk[good] = run.landscape.risk_of(theta[good], run.weights)
     return risk
-
-
-def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
-    """The wished save times, increasing, within [0, t_end]."""
-    if isinstance(save, numbers.Integral) and is_whole(save):
-        count = int(save)
-        require(count >= 2, "save must be at least 2 (start and end) or a list of times", save, "try save=41")
-        return [float(t) for t in np.linspace(0.0, t_end, count)]
-    try:
-        times = [float(t) for t in save]  # type: ignore[union-attr]
-    except (TypeError, ValueError):
-        raise InputError(f"save must be a whole number or a list of times, got {save!r}: try save=41.") from None
-    good = bool(times) and all(is_finite(t) and 0 <= t <= t_end * (1 + 1e-12) for t in times)
-    require(good and times == sorted(times), f"save times must increase within [0, {t_end:g}]", times, "sort them")
-    return times if times[-1] >= t_end else [*times, float(t_end)]
 
 
 def _checked_observers(observers: Mapping[str, Observer] | None) -> dict[str, Observer]:

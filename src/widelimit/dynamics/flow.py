@@ -119,7 +119,10 @@ def particle_run(
 
 def time_grid(problem: Problem, method: Any) -> Any:
     """How times are rounded: not at all, or to the steps of the splitting scheme."""
-    return whole_steps(method.noise_step) if math.isfinite(problem.beta) else lambda t: t
+    if math.isinf(problem.beta):
+        return lambda t: t
+    require(not method.stiff, "noise goes by an explicit splitting scheme and needs stiff=False", method, "drop stiff")
+    return whole_steps(method.noise_step)
 
 
 def advice(problem: Problem, method: Any) -> str:

@@ -66,7 +66,7 @@ class ParticleFlow:
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the splitting scheme, with noise
-    stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude, without noise
+    stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude; not with noise
     """
 
     n: int
@@ -94,7 +94,7 @@ class NonlinearFlow:
     placement    of the points, as in `MeanField`
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the splitting scheme, with noise
-    stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude, without noise
+    stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude; not with noise
     """
 
     n: int

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,16 +98,21 @@ class Solution:
         """Write a NetCDF file, whole or not at all; its folder is made if need be."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{target.name}.part")
-        self.dataset.to_netcdf(partial, engine="h5netcdf")
-        partial.replace(target)
-        return target
+        return write_whole(target, lambda path: self.dataset.to_netcdf(path, engine="h5netcdf"))
 
     def __repr__(self) -> str:
         risk = np.mean(self.risk[..., -1]) if len(self.times) else math.nan
         last = f"risk {risk:.6g} at t = {self.times[-1]:g}" if len(self.times) else "nothing saved"
         many = f" {self.replicas} replicas," if self.replicas else ""
         return f"<Solution {self.method}:{many} {len(self.times)} saves, {last}, {self.outcome}>"
+
+
+def write_whole(target: Path, write: Callable[[Path], object]) -> Path:
+    """Let ``write`` fill a file beside the target, then move it there."""
+    partial = target.with_name(f".{target.name}.part")
+    write(partial)
+    os.replace(partial, target)
+    return target
 
 
 def load(path: str | os.PathLike) -> Solution:

@@ -6,8 +6,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from widelimit.errors import is_whole, require
-
 CAUSES = ("initial", "data", "noise", "batch", "field")
 REPLICAS = 2**31  # replicas are told apart by numbers no block or step reaches
 
@@ -25,9 +23,3 @@ def streams(seed: int, cause: str, replicas: int | None) -> Array:
         return key
     others = jax.vmap(jax.random.fold_in, (None, 0))(key, REPLICAS + jnp.arange(1, replicas, dtype="uint32"))
     return jnp.concatenate([key[None], others])
-
-
-def check_seed(seed: int) -> int:
-    """The seed, if it is one."""
-    require(is_whole(seed) and 0 <= seed < 2**32, "seed must be a whole number from 0 to 2³² − 1", seed, "try seed=0")
-    return int(seed)

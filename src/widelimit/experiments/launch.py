@@ -8,16 +8,16 @@ MeanField draws nothing and is run once, also where the others have replicas.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from widelimit.dynamics.methods import MeanField, Method
+from widelimit.dynamics.solution import write_whole
 from widelimit.errors import InputError, Interrupted
 from widelimit.experiments.spec import Spec
 from widelimit.experiments.spec_errors import located
@@ -137,11 +137,3 @@ def clear(folder: Path, overwrite: bool) -> None:
 def _is_ours(name: str) -> bool:
     stems = "|".join(map(stem, METHODS))
     return name in (SPEC, FIGURE) or re.fullmatch(rf"({stems})(_\d+)?\.nc", name) is not None
-
-
-def write_whole(target: Path, write: Callable[[Path], object]) -> Path:
-    """Let ``write`` fill a file beside the target, then move it there."""
-    partial = target.with_name(f".{target.name}.part")
-    write(partial)
-    os.replace(partial, target)
-    return target

@@ -10,6 +10,7 @@ The words are those of the Python arguments. Reading needs no JAX. Reference: do
 from __future__ import annotations
 
 import math
+import numbers
 import os
 import re
 import tomllib
@@ -18,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from widelimit.dynamics.methods import MeanField, Method
-from widelimit.errors import InputError, is_finite, is_whole, require, require_count, require_known, require_positive
+from widelimit.dynamics.requests import check_seed, save_times
+from widelimit.errors import InputError, require, require_count, require_known, require_positive
 from widelimit.problem.law import require_finite
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.statement import Problem
@@ -46,22 +48,13 @@ class Settings:
 
     def __post_init__(self) -> None:
         require_positive("t_end", self.t_end, "10.0")
-        good = is_whole(self.seed) and 0 <= self.seed < 2**32
-        require(good, "seed must be a whole number from 0 to 2³² − 1", self.seed, "try seed=0")
+        check_seed(self.seed)
         if self.replicas is not None:
             require_count("replicas", self.replicas, "16")
         require_known("way to keep neurons", self.keep, ("full", "reduced"))
-        object.__setattr__(self, "save", self._times(self.save))
-
-    def _times(self, save: Any) -> int | tuple[float, ...]:
-        if is_whole(save):
-            require(save >= 2, "save must be at least 2 (start and end) or a list of times", save, "try save=41")
-            return int(save)
-        good = isinstance(save, list | tuple) and bool(save)
-        good = good and all(is_finite(t) and 0 <= t <= self.t_end for t in save) and list(save) == sorted(save)
-        require(good, f"save must be a whole number or a list of times that increase within [0, {self.t_end:g}]", save,
-                "try save=41")  # fmt: skip
-        return tuple(map(float, save))
+        save_times(self.save, self.t_end)
+        whole = isinstance(self.save, numbers.Integral)
+        object.__setattr__(self, "save", int(self.save) if whole else tuple(map(float, self.save)))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

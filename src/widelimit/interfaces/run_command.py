@@ -113,7 +113,8 @@ def _risk(solution: Solution, t: float, t_end: float) -> float | None:
 
 def _files(launched: Launch, folder: Path) -> list[str]:
     """Draw the picture, of the methods that reached the end if there are any, and list what is in the folder."""
-    from widelimit.experiments.launch import FIGURE, SPEC, write_whole
+    from widelimit.dynamics.solution import write_whole
+    from widelimit.experiments.launch import FIGURE, SPEC
     from widelimit.interfaces.figures import figure
 
     if not launched.solutions:

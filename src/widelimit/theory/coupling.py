@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widelimit.dynamics.driver import Observer, save_times, solve
+from widelimit.dynamics.driver import Observer, solve
 from widelimit.dynamics.methods import GD, SGD, MeanField, Method, NonlinearFlow, ParticleFlow
+from widelimit.dynamics.requests import save_times
 from widelimit.dynamics.run import require_no_noise
 from widelimit.dynamics.solution import Solution
 from widelimit.errors import Diverged, Interrupted, require, require_count, require_positive
