@@ -8,6 +8,7 @@
     dθ_i/dt = −2 ξ ∇Ψ(θ_i; ρᴺ)                            step → 0                                 ParticleFlow
     dθ̄_i/dt = −2 ξ ∇Ψ(θ̄_i; ρ_t)                           N tracers in the limiting field          NonlinearFlow
     ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ))                            N → ∞                                    MeanField
+    ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ)) + 2 ξ β⁻¹ Δρ               with noise, on a grid                    FiniteVolume
     ρ_* = exp(−β Ψ(θ; ρ_*))/Z                             where noise leads                        gibbs
 
 Names are imported on first use, so that ``widelimit --help`` and bad input answer without loading JAX. Double
@@ -28,12 +29,12 @@ if "jax" in sys.modules:
 if TYPE_CHECKING:
     from widelimit import observables
     from widelimit.dynamics.driver import solve
-    from widelimit.dynamics.methods import GD, SGD, MeanField, NonlinearFlow, ParticleFlow
+    from widelimit.dynamics.methods import GD, SGD, FiniteVolume, MeanField, NonlinearFlow, ParticleFlow
     from widelimit.dynamics.solution import Solution, load
     from widelimit.errors import Diverged, InputError, Interrupted
     from widelimit.experiments.spec import Spec
     from widelimit.interfaces.figures import figure
-    from widelimit.measures import Cloud
+    from widelimit.measures import Cloud, Density
     from widelimit.potentials.landscapes import landscape, reduce
     from widelimit.problem import activations, data, initial, neurons, schedules
     from widelimit.problem.mobility import Mobility
@@ -48,7 +49,9 @@ __all__ = [
     "SGD",
     "Cloud",
     "Comparison",
+    "Density",
     "Diverged",
+    "FiniteVolume",
     "Gibbs",
     "InputError",
     "Interrupted",
@@ -81,7 +84,7 @@ _HOMES = {
     "problem.statement": ("Problem",),
     "potentials.landscapes": ("landscape", "reduce"),
     "problem.mobility": ("Mobility",),
-    "dynamics.methods": ("SGD", "GD", "ParticleFlow", "NonlinearFlow", "MeanField"),
+    "dynamics.methods": ("SGD", "GD", "ParticleFlow", "NonlinearFlow", "MeanField", "FiniteVolume"),
     "dynamics.driver": ("solve",),
     "dynamics.solution": ("Solution", "load"),
     "theory.coupling": ("Comparison", "compare"),
@@ -90,7 +93,7 @@ _HOMES = {
     "theory.sampling": ("commute",),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
-    "measures": ("Cloud",),
+    "measures": ("Cloud", "Density"),
     "errors": ("Diverged", "InputError", "Interrupted"),
 }
 _MODULES = {

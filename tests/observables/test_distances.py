@@ -140,7 +140,7 @@ REFUSED = {
     "unknown coordinate": (lambda: wasserstein(POINT, PLANE, coordinates="b"), "unknown coordinate 'b'"),
     "repeated coordinate": (lambda: wasserstein(PLANE, PLANE, coordinates=("r", "r")), "named once"),
     "no coordinate": (lambda: wasserstein(PLANE, PLANE, coordinates=()), "at least one coordinate"),
-    "an array": (lambda: wasserstein(np.zeros(3), POINT), "two wl.Cloud"),
+    "an array": (lambda: wasserstein(np.zeros(3), POINT), "two measures"),
     "nan": (lambda: wasserstein(POINT, cloud_of([1.0, np.nan])), "finite points"),
     "no points": (lambda: wasserstein(POINT, wl.Cloud(np.empty((0, 1)), np.empty(0), ("r",))), "finite points"),
     "half the mass": (lambda: wasserstein(POINT, cloud_of([1.0], [0.5])), "sum to 1, got 'a sum of 0.5'"),

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from widelimit.dynamics import flow, gd, mean_field, sgd, tracers
+from widelimit.dynamics import finite_volume, flow, gd, mean_field, sgd, tracers
 from widelimit.dynamics.methods import Method
+from widelimit.dynamics.record import Observer, Record, recorder
 from widelimit.dynamics.requests import check_seed, save_times
-from widelimit.dynamics.run import Run, Tick, prepare
+from widelimit.dynamics.run import DensityRun, Run, Tick, prepare
 from widelimit.dynamics.solution import Solution
 from widelimit.errors import (
     Diverged,
@@ -25,27 +25,13 @@ from widelimit.errors import (
     require_known,
     require_positive,
 )
-from widelimit.measures import Cloud
-from widelimit.potentials.landscapes import reduce
 from widelimit.problem.schedules import check_schedule
 from widelimit.problem.statement import Problem
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-EQUATIONS = (flow, gd, mean_field, sgd, tracers)  # importing them registers their `prepare`
+EQUATIONS = (finite_volume, flow, gd, mean_field, sgd, tracers)  # importing them registers their `prepare`
 BLOWN_UP = 1e6  # a risk this many times the initial one is a divergence, finite or not
-Observer = Callable[[Cloud], Any]
-
-
-@dataclass
-class Record:
-    """What has been saved so far."""
-
-    times: list[float] = field(default_factory=list)
-    risk: list[np.ndarray] = field(default_factory=list)
-    theta: list[np.ndarray] = field(default_factory=list)
-    observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
+RESERVED = {"risk", "theta", "weights", "final", "time", "neuron", "coordinate", "final_coordinate", "replica"}
+RESERVED |= {"masses", "free_energy", "dimension"}
 
 
 def solve(
@@ -64,12 +50,12 @@ def solve(
     """Run a dynamics from t = 0 to t_end.
 
     problem    what is learned
-    method     `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow` or `MeanField`
+    method     `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField` or `FiniteVolume`
     seed       of every random stream
     replicas   R independent runs in one go, stacked on the dimension "replica"; the first is the run without replicas
     save       how many equally spaced times to save at, or the times themselves (t_end is always saved)
     keep       neurons saved over time in "reduced" or "full" coordinates (the last ones are always kept in full)
-    observers  functions of ρ (a Cloud in the coordinates of ``keep``) recorded under their names
+    observers  functions of ρ (a Cloud in the coordinates of ``keep``, or a Density) recorded under their names
     progress   a bar on stderr; by default if it is a terminal
     throw      raise `Diverged` on divergence, with the solution so far in it; otherwise return that
 
@@ -78,10 +64,12 @@ def solve(
     >>> wl.solve(problem, wl.SGD(n=10, step=0.01), t_end=0.1, save=3).times
     array([0.  , 0.05, 0.1 ])
     """
+    import xarray as xr
+
     require(isinstance(problem, Problem), "problem must be a wl.Problem", type(problem).__name__, "build one first")
     require(
         isinstance(method, Method),
-        "method must be one of wl.SGD, GD, ParticleFlow, NonlinearFlow, MeanField",
+        "method must be one of wl.SGD, GD, ParticleFlow, NonlinearFlow, MeanField, FiniteVolume",
         method,
         "choose one",
     )
@@ -97,22 +85,25 @@ def solve(
     require(run.round_time(t_end) > 0, f"t_end must be at least one step of {method}", t_end, "lower the step")
     is_full = run.landscape.coordinates != problem.reduced_coordinates or not problem.groups
     require(is_full or keep == "reduced", "keep must be 'reduced' for a run in reduced coordinates", keep, "drop it")
-    record, outcome = Record(observed={name: [] for name in observers}), "done"
-    state = run.state
+    saves, outcome, state = Record(problem, keep, observers), "done", run.state
+    book = recorder(run, saves)
     with _progress(progress, type(method).__name__, t_end) as tick:
         try:
             now = 0.0
             for t in dict.fromkeys(run.round_time(t) for t in wished):
                 moved = run.advance(state, now, t, tick) if t > now else state
-                risk = _risk(run, run.theta(moved))
-                if not np.all(risk < (BLOWN_UP * (1 + np.max(record.risk[0])) if record.risk else math.inf)):
+                risk = book.risk(moved)
+                if not np.all(risk < (BLOWN_UP * (1 + np.max(saves.risk[0])) if saves.risk else math.inf)):
                     outcome = "diverged"
                     break
                 state, now = moved, t
-                _save(record, problem, run, keep, t, run.theta(state), risk, observers)
+                book.save(t, state, risk)
         except KeyboardInterrupt:
             outcome = "interrupted"
-    solution = Solution(_dataset(problem, method, run, record, keep, run.theta(state), seed, t_end, outcome, began))
+    variables, coordinates = book.contents(state)
+    time_axis = ("time", np.array(saves.times), {"long_name": "time kε", "symbol": "t", "units": "1"})
+    about = _attributes(problem, method, run, seed, t_end, outcome, began)
+    solution = Solution(xr.Dataset(variables, {"time": time_axis, **coordinates}, about))
     if outcome == "interrupted":
         raise Interrupted(solution)
     if outcome == "diverged" and throw:
@@ -121,113 +112,17 @@ def solve(
     return solution
 
 
-def _risk(run: Run, theta: Any) -> np.ndarray:
-    """R(ρ) of a cloud (n, D), or of every replica (R, n, D); not a number where θ is none."""
-    good = np.isfinite(theta).all(axis=(-2, -1))
-    if good.all():
-        return np.asarray(run.landscape.risk_of(theta, run.weights), float)
-    risk = np.full(good.shape, math.nan)
-    if good.any():
-        risk[good] = run.landscape.risk_of(theta[good], run.weights)
-    return risk
-
-
 def _checked_observers(observers: Mapping[str, Observer] | None) -> dict[str, Observer]:
     chosen = dict(observers) if isinstance(observers, Mapping) else {}
     good = observers is None or (isinstance(observers, Mapping) and all(map(callable, chosen.values())))
     require(good, "observers must be a dictionary of functions of a Cloud", observers, "try {'m': moment('r')}")
-    taken = {"risk", "theta", "weights", "final", "time", "neuron", "coordinate", "final_coordinate", "replica"} & set(
-        chosen
-    )
+    taken = {name for name in chosen if name in RESERVED or name.startswith(("edges_", "cell_", "edge_"))}
     require(not taken, "observers must not take the names of the record", sorted(taken), "rename them")
     return chosen
 
 
-def _save(
-    record: Record, problem: Problem, run: Run, keep: str, t: float, theta: Any, risk: np.ndarray,
-    observers: Mapping[str, Observer],
-) -> None:  # fmt: skip
-    kept = np.asarray(_kept(problem, run, keep, theta), float)
-    for name, observer in observers.items():
-        record.observed[name].append(_observed(name, observer, kept, run, _names(problem, run, keep)))
-    record.times.append(t)
-    record.risk.append(risk)
-    record.theta.append(kept)
-
-
-def _observed(name: str, observer: Observer, kept: np.ndarray, run: Run, names: tuple[str, ...]) -> np.ndarray:
-    """What an observer says of a cloud, or of every replica."""
-    if kept.ndim == 3:
-        return np.stack([_observed(name, observer, replica, run, names) for replica in kept])
-    value = np.asarray(observer(Cloud(kept, np.asarray(run.weights), names)))
-    odd = value.dtype.kind not in "biuf"
-    require(not odd, "observers must return numbers or arrays of numbers", [name], "return one array each")
-    return value
-
-
-def _kept(problem: Problem, run: Run, keep: str, theta: Any) -> Any:
-    """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
-    if keep == "full":
-        return theta
-    is_full = run.landscape.coordinates != problem.reduced_coordinates
-    rows = theta.reshape(-1, theta.shape[-1])
-    reduced = np.array(reduce(problem, rows) if is_full else rows)
-    radii = reduced.shape[1] - len(problem.groups)
-    reduced[:, radii:] = np.maximum(reduced[:, radii:], 0.0)
-    return reduced.reshape(*theta.shape[:-1], -1)
-
-
-def _names(problem: Problem, run: Run, keep: str) -> tuple[str, ...]:
-    return run.landscape.coordinates if keep == "full" else problem.reduced_coordinates
-
-
-def _dataset(
-    problem: Problem, method: Method, run: Run, record: Record, keep: str, theta: Any, seed: int, t_end: float,
-    outcome: str, began: float,
-) -> xr.Dataset:  # fmt: skip
-    import xarray as xr
-
-    names, front = _names(problem, run, keep), ("replica",) * (theta.ndim - 2)
-    shape = (0, *theta.shape[:-1], len(names))
-    lead = len(front)
-    about = {"long_name": "population risk", "symbol": "R", **_estimated(run, theta)}
-    variables: dict[str, Any] = {
-        "risk": _over_time(record.risk, lead, ("time",), about, shape[:-2]),
-        "theta": _over_time(record.theta, lead, ("time", "neuron", "coordinate"),
-                            {"long_name": "neurons", "symbol": "θ"}, shape),
-        "weights": ("neuron", np.asarray(run.weights), {"long_name": "mass of each neuron", "symbol": "p"}),
-        "final": ((*front, "neuron", "final_coordinate"), np.asarray(theta),
-                  {"long_name": "last neurons", "symbol": "θ"}),
-    }  # fmt: skip
-    for name, values in record.observed.items():
-        extra = tuple(f"{name}_{i}" for i in range(1, np.ndim(values[0]) - lead + 1)) if values else ()
-        variables[name] = _over_time(values, lead, ("time", *extra), {}, shape[: 1 + lead])
-    coordinates = {
-        "time": ("time", np.array(record.times), {"long_name": "time kε", "symbol": "t", "units": "1"}),
-        "coordinate": list(names),
-        "final_coordinate": list(run.landscape.coordinates),
-    }
-    return xr.Dataset(variables, coordinates, _attributes(problem, method, run, seed, t_end, outcome, began))
-
-
-def _estimated(run: Run, theta: Any) -> dict[str, float]:
-    """Standard error of the last risk, where it is estimated from a draw of the data law."""
-    last = np.asarray(theta).reshape(-1, *theta.shape[-2:])[0]
-    finite = bool(np.isfinite(last).all())
-    error = run.landscape.risk_error(Cloud(last, np.asarray(run.weights), run.landscape.coordinates)) if finite else 0.0
-    return {"standard_error": error} if error else {}
-
-
-def _over_time(
-    values: list[np.ndarray], lead: int, dims: tuple[str, ...], attributes: dict[str, Any], empty: tuple[int, ...]
-) -> tuple[tuple[str, ...], np.ndarray, dict[str, Any]]:
-    """A variable from its values at the save times: the replicas first, if there are any, then time."""
-    stacked = np.stack(values) if values else np.empty(empty)
-    return ("replica",) * lead + dims, np.moveaxis(stacked, 0, lead), attributes
-
-
 def _attributes(
-    problem: Problem, method: Method, run: Run, seed: int, t_end: float, outcome: str, began: float
+    problem: Problem, method: Method, run: Run | DensityRun, seed: int, t_end: float, outcome: str, began: float
 ) -> dict[str, Any]:
     import jax
 

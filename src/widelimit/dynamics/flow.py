@@ -139,8 +139,12 @@ def legs(problem: Problem, method: Any, start: float, stop: float) -> Iterator[t
         for first, last in chunks(round(start / step), round(stop / step), STEPS_PER_CALL):
             yield first * step, last * step
         return
-    cuts = [start, *(t for t in problem.rates.jumps if start < t < stop), stop]
-    yield from itertools.pairwise(cuts)
+    yield from without_jumps(problem, start, stop)
+
+
+def without_jumps(problem: Problem, start: float, stop: float) -> Iterator[tuple[float, float]]:
+    """An interval of time, cut where the mobility jumps."""
+    return itertools.pairwise([start, *(t for t in problem.rates.jumps if start < t < stop), stop])
 
 
 def advance_flow(
@@ -154,18 +158,20 @@ def advance_flow(
         readings = [clock(k * method.noise_step) for k in range(first, last + 1)]
         stretch = jnp.zeros(STEPS_PER_CALL).at[: last - first].set(jnp.diff(jnp.asarray(readings)))
         return split_steps(flow, replicas, state, weights, keys, stretch, method.noise_step, first, last)
-    rates = problem.rates.between(start, stop)
+    rates, xi, *span = on_the_clock(problem, start, stop)
+    flow = flow.during(rates)
+    return integrate(flow, xi, replicas, method.stiff, state, weights, *span, method.rtol, method.atol)
+
+
+def on_the_clock(problem: Problem, start: float, stop: float) -> tuple[Mobility, Schedule | None, float, float]:
+    """The mobility in an interval without jumps, and the interval: on the clock (no schedule), or in time."""
+    rates, clock = problem.rates.between(start, stop), problem.schedule.integral
     if rates.is_constant:
-        span = (clock(start), clock(stop))
-        flow = flow.during(rates)
-        return integrate(flow, None, replicas, method.stiff, state, weights, *span, method.rtol, method.atol)
+        return rates, None, clock(start), clock(stop)
     finite = start > 0 or bool(jnp.isfinite(problem.schedule(jnp.asarray(0.0))))
     require(finite, "a mobility that varies smoothly needs a schedule that is finite at t = 0", problem.schedule,
             "use windows, or put the decay in the mobility")  # fmt: skip
-    flow = flow.during(rates)
-    return integrate(
-        flow, problem.schedule, replicas, method.stiff, state, weights, start, stop, method.rtol, method.atol
-    )
+    return rates, problem.schedule, start, stop
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))

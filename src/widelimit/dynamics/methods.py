@@ -4,14 +4,16 @@ SGD             widelimit.dynamics.sgd       fresh samples
 GD              widelimit.dynamics.gd        the same steps with the population gradient
 ParticleFlow    widelimit.dynamics.flow      steps to 0
 NonlinearFlow   widelimit.dynamics.tracers   the neurons no longer feel each other, only the limit
-MeanField       widelimit.dynamics.mean_field   the limit itself
+MeanField       widelimit.dynamics.mean_field   the limit itself, carried by points
+FiniteVolume    widelimit.dynamics.finite_volume   the limit on a grid, with and without noise
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from widelimit.errors import require, require_count, require_known, require_positive
+from widelimit.errors import is_finite, require, require_count, require_known, require_positive
 
 COORDINATES = ("full", "reduced")
 PLACEMENTS = ("gauss", "quantile")
@@ -136,6 +138,39 @@ class MeanField:
         _check_solver(self.rtol, self.atol, self.stiff)
 
 
+@dataclass(frozen=True)
+class FiniteVolume:
+    """The limit on a grid, with or without noise, in one or two reduced coordinates.
+
+    cells      for each coordinate (400 in one dimension, 100 in two)
+    box        (low, high) for each coordinate, where mass is held back; by default around the start, and it grows
+    step       fixed time step; by default steps adapt
+    tolerance  error of an adaptive step, in units of mass with noise, of the network without
+    """
+
+    cells: int | None = None
+    box: tuple[tuple[float, float], ...] | None = None
+    step: float | None = None
+    tolerance: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if self.cells is not None:
+            require_count("cells", self.cells, "400")
+            require(self.cells >= 4, "cells must be at least 4", self.cells, "try cells=400")
+        if self.step is not None:
+            require_positive("step", self.step, "1e-3")
+        require_positive("tolerance", self.tolerance, "1e-4")
+        if self.box is not None:
+            good = isinstance(self.box, Sequence) and bool(self.box) and all(map(_is_side, self.box))
+            require(good, "box must hold (low, high) for each coordinate", self.box, "try box=((0.0, 5.0),)")
+            object.__setattr__(self, "box", tuple((float(low), float(high)) for low, high in self.box))
+
+
+def _is_side(side: object) -> bool:
+    pair = isinstance(side, Sequence) and len(side) == 2 and all(map(is_finite, side))
+    return pair and side[0] < side[1]  # type: ignore[index]
+
+
 def _check_points(points: int, placement: str) -> None:
     require_count("points", points, "400")
     require_known("placement", placement, PLACEMENTS)
@@ -147,4 +182,4 @@ def _check_solver(rtol: float, atol: float, stiff: bool) -> None:
     require(isinstance(stiff, bool), "stiff must be True or False", stiff, "try stiff=True")
 
 
-Method = SGD | GD | ParticleFlow | NonlinearFlow | MeanField
+Method = SGD | GD | ParticleFlow | NonlinearFlow | MeanField | FiniteVolume

@@ -19,6 +19,7 @@ from widelimit.dynamics.methods import Method
 from widelimit.dynamics.start import initial_reduced
 from widelimit.dynamics.streams import streams
 from widelimit.errors import require
+from widelimit.measures import Density
 from widelimit.potentials.landscape_base import Landscape
 from widelimit.problem.statement import Problem
 
@@ -51,6 +52,18 @@ class Run:
     theta: Callable[[Any], Array] = lambda state: state
 
 
+@dataclass(frozen=True)
+class DensityRun:
+    """A dynamics of a density made ready: as `Run`, with ``density(state)`` instead of neurons and their masses."""
+
+    state: Any
+    landscape: Landscape
+    advance: Callable[[Any, float, float, Tick], Any]
+    round_time: Callable[[float], float]
+    advice: str
+    density: Callable[[Any], Density]
+
+
 def require_no_noise(problem: Problem, method: Method) -> None:
     """Refuse a finite temperature."""
     require(
@@ -62,7 +75,7 @@ def require_no_noise(problem: Problem, method: Method) -> None:
 
 
 @singledispatch
-def prepare(method: Method, problem: Problem, seed: int, replicas: int | None = None) -> Run:
+def prepare(method: Method, problem: Problem, seed: int, replicas: int | None = None) -> Run | DensityRun:
     """Make a dynamics ready; each file of this folder registers its own."""
     raise TypeError(f"no dynamics is registered for {method!r}")
 

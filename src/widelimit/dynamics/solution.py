@@ -5,7 +5,11 @@ theta    (time, neuron, coordinate)   the neurons, in reduced coordinates unless
 weights  (neuron)
 final    (neuron, full coordinate)    the last neurons in the coordinates the dynamics ran in
 
-With replicas, risk, theta and final have a first dimension "replica".
+With replicas, risk, theta and final have a first dimension "replica". A density has instead of neurons
+
+masses         (time, cell, …)        masses of the cells
+edges_r, …     (time, edge)           of the cells of every coordinate
+free_energy    (time)                 F(ρ_t)
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widelimit.errors import InputError, is_whole, require
-from widelimit.measures import Cloud
+from widelimit.measures import Cloud, Density, Measure
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,17 +82,32 @@ class Solution:
         return Solution(self.dataset.isel(replica=r))
 
     @property
-    def final(self) -> Cloud:
+    def is_density(self) -> bool:
+        """Whether ρ is a `Density` over cells instead of a cloud of neurons."""
+        return "masses" in self.dataset
+
+    @property
+    def final(self) -> Measure:
         """The last measure, in the coordinates the dynamics ran in."""
         self._require_single()
+        if self.is_density:
+            return self._density(self.dataset.isel(time=-1))
         names = tuple(str(c) for c in self.dataset["final_coordinate"].values)
         return Cloud(self.dataset["final"].values, self.dataset["weights"].values, names)
 
-    def at(self, t: float) -> Cloud:
+    def at(self, t: float) -> Measure:
         """The measure at the save time nearest to t."""
         self._require_single()
+        if self.is_density:
+            return self._density(self.dataset.sel(time=t, method="nearest"))
         names = tuple(str(c) for c in self.dataset["coordinate"].values)
         return Cloud(self.dataset["theta"].sel(time=t, method="nearest").values, self.dataset["weights"].values, names)
+
+    def _density(self, moment: xr.Dataset) -> Density:
+        names = tuple(str(c) for c in self.dataset["coordinate"].values)
+        dimensions = tuple(None if math.isnan(d) else float(d) for d in self.dataset["dimension"].values)
+        edges = tuple(moment[f"edges_{name}"].values for name in names)
+        return Density(edges, moment["masses"].values, names, dimensions)
 
     def _require_single(self) -> None:
         require(self.replicas is None, "a measure belongs to one replica", f"{self.replicas} of them",

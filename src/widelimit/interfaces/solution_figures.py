@@ -15,7 +15,7 @@ import numpy as np
 from widelimit.dynamics.solution import Solution
 from widelimit.errors import require, require_known
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
-from widelimit.measures import Cloud
+from widelimit.measures import Cloud, Measure
 from widelimit.observables.density import binned_density, smooth_density
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _style(s: Solution, filled: bool) -> str:
     return "line" if _is_limit(s) else "filled" if filled else "outline"
 
 
-def _cloud(s: Solution, t: float) -> Cloud:
+def _cloud(s: Solution, t: float) -> Measure:
     """The measure nearest to t, that of all replicas together if there are any."""
     if s.replicas is None:
         return s.at(t)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from widelimit.errors import require
-from widelimit.measures import Cloud
+from widelimit.measures import Cloud, Measure
 from widelimit.problem.expressions import Expression
 from widelimit.problem.index_models import evaluate, parsed
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from widelimit.problem.statement import Problem
 
 
-def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> Callable[[Cloud], float]:
+def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> Callable[[Measure], float]:
     """An observer of E f(x; ρ) g(z) for an expression or a function g of the kept coordinates.
 
     >>> import widelimit as wl
@@ -44,7 +44,7 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
     plain = replace(problem, data=replace(law, d=math.inf)) if problem.groups and law.no_reduction else problem
     land = landscape(plain, reduced=True)
 
-    def observe(rho: Cloud) -> float:
+    def observe(rho: Measure) -> float:
         is_full = tuple(rho.coordinates) != tuple(problem.reduced_coordinates)
         theta = np.asarray(reduce(problem, rho.theta)) if is_full else rho.theta
         return land.project(Cloud(theta, rho.weights, land.coordinates), g)  # type: ignore[attr-defined]

@@ -10,17 +10,17 @@ from __future__ import annotations
 import numpy as np
 
 from widelimit.errors import require
-from widelimit.measures import Cloud
+from widelimit.measures import Measure
 
 
-def binned_density(cloud: Cloud, coordinate: str, edges: np.ndarray) -> np.ndarray:
+def binned_density(cloud: Measure, coordinate: str, edges: np.ndarray) -> np.ndarray:
     """Mass of each bin over its width, (bins,)."""
     edges = _checked(edges)
     mass, _ = np.histogram(cloud.column(coordinate), edges, weights=cloud.weights)
     return mass / np.diff(edges)
 
 
-def smooth_density(cloud: Cloud, coordinate: str, edges: np.ndarray) -> np.ndarray:
+def smooth_density(cloud: Measure, coordinate: str, edges: np.ndarray) -> np.ndarray:
     """Slope of the interpolated distribution function over each bin, (bins,)."""
     edges = _checked(edges)
     values = cloud.column(coordinate)

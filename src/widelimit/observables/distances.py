@@ -20,14 +20,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from widelimit.errors import InputError, is_finite, require, require_known
-from widelimit.measures import Cloud
+from widelimit.measures import Measure
 from widelimit.observables.statistics import ROUNDING, quantile_function
 
 LARGEST_PLAN = 40_000_000  # entries of the cost matrix, about 1 GB with the plan
 PIVOTS = 10_000_000
 
 
-def wasserstein(cloud: Cloud, other: Cloud, p: float = 2, coordinates: str | Sequence[str] | None = None) -> float:
+def wasserstein(cloud: Measure, other: Measure, p: float = 2, coordinates: str | Sequence[str] | None = None) -> float:
     """W_p between two weighted clouds.
 
     p            order, at least 1
@@ -46,7 +46,7 @@ def wasserstein(cloud: Cloud, other: Cloud, p: float = 2, coordinates: str | Seq
 
 
 def pair_distance(
-    cloud: Cloud, other: Cloud, norm: str = "max", coordinates: str | Sequence[str] | None = None
+    cloud: Measure, other: Measure, norm: str = "max", coordinates: str | Sequence[str] | None = None
 ) -> float:
     """Distance between neurons that belong together: row i of one cloud to row i of the other.
 
@@ -104,11 +104,16 @@ def _by_simplex(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights
 
 
 def _columns(
-    cloud: Cloud, other: Cloud, coordinates: str | Sequence[str] | None
+    cloud: Measure, other: Measure, coordinates: str | Sequence[str] | None
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The columns to compare, (n, k) and (m, k)."""
-    both = isinstance(cloud, Cloud) and isinstance(other, Cloud)
-    require(both, "a distance needs two wl.Cloud", (type(cloud).__name__, type(other).__name__), "try solution.at(t)")
+    both = isinstance(cloud, Measure) and isinstance(other, Measure)
+    require(
+        both,
+        "a distance needs two measures, wl.Cloud or wl.Density",
+        (type(cloud).__name__, type(other).__name__),
+        "try solution.at(t)",
+    )
     if coordinates is None:
         do = "reduce the full one, or name common ones in coordinates="
         same = cloud.coordinates == other.coordinates
@@ -123,7 +128,7 @@ def _columns(
     return columns[0], columns[1]
 
 
-def _probabilities(cloud: Cloud) -> np.ndarray:
+def _probabilities(cloud: Measure) -> np.ndarray:
     """The weights, checked and summing to 1."""
     weights = np.asarray(cloud.weights, float)
     total = float(weights.sum())
@@ -137,6 +142,6 @@ def _lengths(rows: np.ndarray) -> np.ndarray:
     return np.linalg.norm(rows, axis=1)
 
 
-def _short(cloud: Cloud) -> str:
+def _short(cloud: Measure) -> str:
     names = cloud.coordinates
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])} … {names[-1]}"

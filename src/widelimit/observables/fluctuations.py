@@ -18,12 +18,12 @@ import numpy as np
 
 from widelimit.dynamics.solution import Solution
 from widelimit.errors import require
-from widelimit.measures import Cloud
+from widelimit.measures import Cloud, Measure
 
 if TYPE_CHECKING:
     import xarray as xr
 
-Observer = Callable[[Cloud], Any]
+Observer = Callable[[Measure], Any]
 
 
 def fluctuations(solution: Solution, statistics: Mapping[str, Observer] | None = None) -> xr.Dataset:

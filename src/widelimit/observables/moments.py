@@ -10,17 +10,17 @@ from collections.abc import Callable
 import numpy as np
 
 from widelimit.errors import require_count
-from widelimit.measures import Cloud
+from widelimit.measures import Measure
 from widelimit.observables.statistics import variance
 
 
-def moment(coordinate: str, power: int = 1) -> Callable[[Cloud], float]:
+def moment(coordinate: str, power: int = 1) -> Callable[[Measure], float]:
     """ρ ↦ ∫ θ_c^power dρ for the coordinate c, e.g. ``moment("r", 2)``."""
     require_count("power", power, "2")
     return lambda cloud: float(cloud.mean(cloud.column(coordinate) ** power))
 
 
-def summary(cloud: Cloud) -> dict[str, tuple[float, float]]:
+def summary(cloud: Measure) -> dict[str, tuple[float, float]]:
     """Mean and standard deviation of every coordinate.
 
     >>> summary(Cloud(np.array([[1.0], [3.0]]), np.array([0.5, 0.5]), ("r",)))

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from widelimit.errors import is_number, require
-from widelimit.measures import Cloud
+from widelimit.measures import Measure
 
 ROUNDING = 32 * float(np.finfo(float).eps)
 
 
-def average(chi: Callable[[np.ndarray], Any]) -> Callable[[Cloud], Any]:
+def average(chi: Callable[[np.ndarray], Any]) -> Callable[[Measure], Any]:
     """ρ ↦ ∫ χ dρ: a number, or (k,) where χ has k values for each neuron.
 
     >>> average(lambda theta: theta[:, 0] ** 2)(Cloud(np.array([[1.0], [3.0]]), np.array([0.5, 0.5]), ("r",)))
@@ -34,19 +34,19 @@ def average(chi: Callable[[np.ndarray], Any]) -> Callable[[Cloud], Any]:
     """
     require(callable(chi), "average needs a function of the array theta (n, D)", chi, "try lambda theta: theta[:, 0]")
 
-    def observer(cloud: Cloud) -> Any:
+    def observer(cloud: Measure) -> Any:
         mean = cloud.mean(_values(chi, cloud, (1, 2)))
         return mean if mean.ndim else float(mean)
 
     return observer
 
 
-def mass(predicate: Callable[[np.ndarray], Any]) -> Callable[[Cloud], float]:
+def mass(predicate: Callable[[np.ndarray], Any]) -> Callable[[Measure], float]:
     """ρ ↦ ρ(A), A the neurons where the predicate holds, e.g. ``mass(lambda theta: theta[:, 0] > 1)``."""
     example = "try lambda theta: theta[:, 0] > 1"
     require(callable(predicate), "mass needs a function of the array theta (n, D)", predicate, example)
 
-    def observer(cloud: Cloud) -> float:
+    def observer(cloud: Measure) -> float:
         inside = _values(predicate, cloud, (1,))
         require(inside.dtype == bool, "the predicate of mass must answer true or false", str(inside.dtype), example)
         return float(cloud.mean(inside))
@@ -54,17 +54,17 @@ def mass(predicate: Callable[[np.ndarray], Any]) -> Callable[[Cloud], float]:
     return observer
 
 
-def variance(coordinate: str) -> Callable[[Cloud], float]:
+def variance(coordinate: str) -> Callable[[Measure], float]:
     """ρ ↦ ∫ (θ_c − mean)² dρ for the coordinate c."""
 
-    def observer(cloud: Cloud) -> float:
+    def observer(cloud: Measure) -> float:
         values = cloud.column(coordinate)
         return float(cloud.mean((values - cloud.mean(values)) ** 2))
 
     return observer
 
 
-def quantile(coordinate: str, q: float | Sequence[float]) -> Callable[[Cloud], Any]:
+def quantile(coordinate: str, q: float | Sequence[float]) -> Callable[[Measure], Any]:
     """ρ ↦ F^{-1}(q) for the coordinate c: a value of the cloud, never between two; (k,) for k levels q.
 
     >>> quantile("r", 0.5)(Cloud(np.array([[1.0], [2.0], [7.0]]), np.array([0.25, 0.5, 0.25]), ("r",)))
@@ -75,7 +75,7 @@ def quantile(coordinate: str, q: float | Sequence[float]) -> Callable[[Cloud], A
     require(good, "a quantile needs one or more levels q in [0, 1]", q, "try q=0.5")
     wanted = np.asarray(listed, float)
 
-    def observer(cloud: Cloud) -> Any:
+    def observer(cloud: Measure) -> Any:
         values, levels = quantile_function(cloud.column(coordinate), cloud.weights)
         found = values[np.minimum(np.searchsorted(levels, wanted - ROUNDING), len(levels) - 1)]
         return found if np.ndim(q) else float(found[0])
@@ -93,7 +93,7 @@ def quantile_function(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarr
     return values[order], np.asarray(levels / levels[-1], float)
 
 
-def _values(chi: Callable[[np.ndarray], Any], cloud: Cloud, dimensions: tuple[int, ...]) -> np.ndarray:
+def _values(chi: Callable[[np.ndarray], Any], cloud: Measure, dimensions: tuple[int, ...]) -> np.ndarray:
     """χ(θ), with one row per neuron."""
     values = np.asarray(chi(np.asarray(cloud.theta)))
     require(

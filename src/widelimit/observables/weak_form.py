@@ -28,7 +28,7 @@ import numpy as np
 
 from widelimit.dynamics.solution import Solution
 from widelimit.errors import InputError, require
-from widelimit.measures import Cloud
+from widelimit.measures import Measure
 from widelimit.problem.statement import Problem
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _segments(problem: Problem, times: np.ndarray) -> list[np.ndarray]:
 
 
 def _between_jumps(
-    problem: Problem, solution: Solution, apply: Callable[[Cloud, np.ndarray], tuple[float, float]], times: np.ndarray
+    problem: Problem, solution: Solution, apply: Callable[[Measure, np.ndarray], tuple[float, float]], times: np.ndarray
 ) -> np.ndarray:
     """Residuals between neighbouring saves of a stretch without jumps."""
     from widelimit.dynamics.motion import motion
@@ -75,7 +75,7 @@ def _between_jumps(
     return np.diff(pairs[:, 0]) - _integrals(clock, pairs[:, 1])
 
 
-def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Cloud, np.ndarray], tuple[float, float]]:
+def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Measure, np.ndarray], tuple[float, float]]:
     """(ρ, M) ↦ ∫χ dρ, ∫Lχ dρ."""
     import jax
     import jax.numpy as jnp
@@ -91,7 +91,7 @@ def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Cloud, 
             change = change + 2 / problem.beta * jax.vmap(diffusion)(theta) @ M
         return weights @ jax.vmap(chi)(theta), weights @ change
 
-    def apply(cloud: Cloud, M: np.ndarray) -> tuple[float, float]:
+    def apply(cloud: Measure, M: np.ndarray) -> tuple[float, float]:
         mean, change = both(jnp.asarray(cloud.theta, float), jnp.asarray(cloud.weights, float), jnp.asarray(M))
         return float(mean), float(change)
 

@@ -4,7 +4,7 @@ R(ρ) = R# + 2 ∫ V dρ + ∬ U dρ dρ
 Ψ(θ; ρ) = V(θ) + ∫ U(θ, θ') ρ(dθ') + (λ/2)|θ|²
 
 θ   theta   (n, D)   one row per neuron, columns named by ``coordinates``
-ρ   rho              a Cloud in the same coordinates, or an array (n', D) of equally weighted neurons
+ρ   rho              a Cloud or a Density in the same coordinates, or an array (n', D) of equally weighted neurons
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.errors import require
-from widelimit.measures import Cloud
+from widelimit.measures import Measure
 from widelimit.problem.law import DataLaw
 from widelimit.problem.neurons import Neuron
 
@@ -120,7 +120,7 @@ class Landscape(ABC):
         return rows
 
     def _measure(self, rho: Any) -> tuple[Array, Array]:
-        if isinstance(rho, Cloud):
+        if isinstance(rho, Measure):
             return self._rows(rho.theta), jnp.asarray(rho.weights, float)
         rows = self._rows(rho)
         return rows, jnp.full(rows.shape[0], 1 / rows.shape[0])

@@ -158,14 +158,13 @@ class Gaussian:
         return self.scale / math.sqrt(d) * jax.random.normal(key, (n, d))
 
     def reduced(self, d: float, kept: int, groups: Sequence[Group]) -> list[Factor]:
-        """One factor for the kept coordinates of w ∈ R^d, one for each group."""
-        radii = [self._radius(g) for g in groups]
-        return [self._kept(d, kept), *radii] if kept else radii
+        """One factor for each kept coordinate of w ∈ R^d, one for each group."""
+        return [*(self._kept(d) for _ in range(kept)), *(self._radius(g) for g in groups)]
 
-    def _kept(self, d: float, kept: int) -> Factor:
+    def _kept(self, d: float) -> Factor:
         if math.isinf(d):
-            return Factor(kept, atoms=(((0.0,) * kept, 1.0),))
-        return Factor(kept, curve=lambda x: self.scale / math.sqrt(d) * x, scores=kept)
+            return Factor(1, atoms=(((0.0,), 1.0),))
+        return Factor(1, curve=lambda x: self.scale / math.sqrt(d) * x)
 
     def _radius(self, g: Group) -> Factor:
         spread = self.scale * math.sqrt(g.share)
