@@ -29,7 +29,7 @@ if "jax" in sys.modules:
 if TYPE_CHECKING:
     from widelimit import observables
     from widelimit.dynamics.driver import solve
-    from widelimit.dynamics.methods import GD, SGD, FiniteVolume, MeanField, NonlinearFlow, ParticleFlow
+    from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, NonlinearFlow, ParticleFlow
     from widelimit.dynamics.solution import Solution, load
     from widelimit.errors import Diverged, InputError, Interrupted
     from widelimit.experiments.spec import Spec
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GD",
+    "JKO",
     "SGD",
     "Cloud",
     "Comparison",
@@ -84,7 +85,7 @@ _HOMES = {
     "problem.statement": ("Problem",),
     "potentials.landscapes": ("landscape", "reduce"),
     "problem.mobility": ("Mobility",),
-    "dynamics.methods": ("SGD", "GD", "ParticleFlow", "NonlinearFlow", "MeanField", "FiniteVolume"),
+    "dynamics.methods": ("SGD", "GD", "ParticleFlow", "NonlinearFlow", "MeanField", "FiniteVolume", "JKO"),
     "dynamics.driver": ("solve",),
     "dynamics.solution": ("Solution", "load"),
     "theory.coupling": ("Comparison", "compare"),

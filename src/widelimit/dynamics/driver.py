@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from widelimit.dynamics import finite_volume, flow, gd, mean_field, sgd, tracers
+from widelimit.dynamics import finite_volume, flow, gd, jko, mean_field, sgd, tracers
 from widelimit.dynamics.methods import Method
 from widelimit.dynamics.record import Observer, Record, recorder
 from widelimit.dynamics.requests import check_seed, save_times
@@ -28,7 +28,7 @@ from widelimit.errors import (
 from widelimit.problem.schedules import check_schedule
 from widelimit.problem.statement import Problem
 
-EQUATIONS = (finite_volume, flow, gd, mean_field, sgd, tracers)  # importing them registers their `prepare`
+EQUATIONS = (finite_volume, flow, gd, jko, mean_field, sgd, tracers)  # importing them registers their `prepare`
 BLOWN_UP = 1e6  # a risk this many times the initial one is a divergence, finite or not
 RESERVED = {"risk", "theta", "weights", "final", "time", "neuron", "coordinate", "final_coordinate", "replica"}
 RESERVED |= {"masses", "free_energy", "dimension"}
@@ -50,7 +50,7 @@ def solve(
     """Run a dynamics from t = 0 to t_end.
 
     problem    what is learned
-    method     `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField` or `FiniteVolume`
+    method     `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField`, `FiniteVolume` or `JKO`
     seed       of every random stream
     replicas   R independent runs in one go, stacked on the dimension "replica"; the first is the run without replicas
     save       how many equally spaced times to save at, or the times themselves (t_end is always saved)
@@ -69,7 +69,7 @@ def solve(
     require(isinstance(problem, Problem), "problem must be a wl.Problem", type(problem).__name__, "build one first")
     require(
         isinstance(method, Method),
-        "method must be one of wl.SGD, GD, ParticleFlow, NonlinearFlow, MeanField, FiniteVolume",
+        "method must be one of wl.SGD, GD, ParticleFlow, NonlinearFlow, MeanField, FiniteVolume, JKO",
         method,
         "choose one",
     )

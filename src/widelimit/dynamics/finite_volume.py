@@ -122,18 +122,13 @@ def _call(
                        method.tolerance)  # fmt: skip
         _complain(int(moment.status), float(moment.step), method, terrain(state.grid), noisy)
         masses = np.asarray(moment.masses)
-        crowded = grid_is_crowded(state.grid, masses)
+        crowded = state.grid.crowded(masses, CROWDED)
         if not crowded.any():
             return Cells(state.grid, masses, float(moment.step)), float(moment.t)
         grid, wider = grown(state.grid, state.masses, crowded)
         if math.prod(grid.shape) > LARGEST:
             return Cells(state.grid, np.full(state.grid.shape, math.nan), 0.0), end
         state = Cells(grid, wider, state.step)
-
-
-def grid_is_crowded(grid: Grid, masses: np.ndarray) -> np.ndarray:
-    """The ends of every axis that must grow, (D, 2)."""
-    return (grid.held_back(masses) > CROWDED) & np.array([axis.ends for axis in grid.axes])
 
 
 def _complain(status: int, largest: float, method: FiniteVolume, terrain: Terrain, noisy: bool) -> None:

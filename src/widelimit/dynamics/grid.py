@@ -78,6 +78,10 @@ class Grid:
         artificial = [[axis.dimension is None, axis.dimension != 0] for axis in self.axes]
         return np.where(artificial, ends, 0.0)
 
+    def crowded(self, masses: np.ndarray, most: float) -> np.ndarray:
+        """The ends (D, 2) that may grow and hold more mass than that."""
+        return (self.held_back(masses) > most) & np.array([axis.ends for axis in self.axes])
+
 
 def grown(grid: Grid, masses: np.ndarray, crowded: np.ndarray) -> tuple[Grid, np.ndarray]:
     """The grid with half as many cells more at every crowded end (D, 2), and the masses on it."""

@@ -6,6 +6,7 @@ ParticleFlow    widelimit.dynamics.flow      steps to 0
 NonlinearFlow   widelimit.dynamics.tracers   the neurons no longer feel each other, only the limit
 MeanField       widelimit.dynamics.mean_field   the limit itself, carried by points
 FiniteVolume    widelimit.dynamics.finite_volume   the limit on a grid, with and without noise
+JKO             widelimit.dynamics.jko         the limit as a sequence of minimisations
 """
 
 from __future__ import annotations
@@ -154,9 +155,7 @@ class FiniteVolume:
     tolerance: float = 1e-4
 
     def __post_init__(self) -> None:
-        if self.cells is not None:
-            require_count("cells", self.cells, "400")
-            require(self.cells >= 4, "cells must be at least 4", self.cells, "try cells=400")
+        _check_cells(self.cells)
         if self.step is not None:
             require_positive("step", self.step, "1e-3")
         require_positive("tolerance", self.tolerance, "1e-4")
@@ -164,6 +163,29 @@ class FiniteVolume:
             good = isinstance(self.box, Sequence) and bool(self.box) and all(map(_is_side, self.box))
             require(good, "box must hold (low, high) for each coordinate", self.box, "try box=((0.0, 5.0),)")
             object.__setattr__(self, "box", tuple((float(low), float(high)) for low, high in self.box))
+
+
+@dataclass(frozen=True)
+class JKO:
+    """The limit by minimising movements: every step minimises the (free) energy plus a transport cost.
+
+    step   time step on the clock of the other dynamics; any step lowers the energy, the error is of order 1 in it
+    cells  pieces of ρ: points without noise (400), quantile cells with noise in one reduced coordinate (400), cells
+           of a grid for each coordinate with noise in two (40)
+    """
+
+    step: float
+    cells: int | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("step", self.step, "1e-2")
+        _check_cells(self.cells)
+
+
+def _check_cells(cells: int | None) -> None:
+    if cells is not None:
+        require_count("cells", cells, "400")
+        require(cells >= 4, "cells must be at least 4", cells, "try cells=400")
 
 
 def _is_side(side: object) -> bool:
@@ -182,4 +204,4 @@ def _check_solver(rtol: float, atol: float, stiff: bool) -> None:
     require(isinstance(stiff, bool), "stiff must be True or False", stiff, "try stiff=True")
 
 
-Method = SGD | GD | ParticleFlow | NonlinearFlow | MeanField | FiniteVolume
+Method = SGD | GD | ParticleFlow | NonlinearFlow | MeanField | FiniteVolume | JKO

@@ -1,9 +1,11 @@
-"""4. What is measured on ρ, blind to who produced it: functions of a `Cloud`, or of the clouds of a `Solution`."""
+"""4. What is measured on ρ, blind to who produced it: functions of a `Cloud` or a `Density`, or of those of a
+`Solution`."""
 
 from widelimit.observables.coefficients import coefficient, target_coefficient
 from widelimit.observables.density import binned_density, smooth_density
 from widelimit.observables.distances import pair_distance, wasserstein
 from widelimit.observables.fluctuations import fluctuations
+from widelimit.observables.free_energy import dissipation, entropy, fisher_information, free_energy
 from widelimit.observables.moments import moment, summary
 from widelimit.observables.risk import risk
 from widelimit.observables.statistics import average, mass, quantile, variance
@@ -13,7 +15,11 @@ __all__ = [
     "average",
     "binned_density",
     "coefficient",
+    "dissipation",
+    "entropy",
+    "fisher_information",
     "fluctuations",
+    "free_energy",
     "mass",
     "moment",
     "pair_distance",

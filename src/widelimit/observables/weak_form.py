@@ -155,8 +155,7 @@ def _check(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> N
     good = isinstance(problem, Problem) and isinstance(solution, Solution)
     got = (type(problem).__name__, type(solution).__name__)
     require(good, "weak_residual needs a wl.Problem and a wl.Solution", got, "pass both and then the test function")
-    dims = solution.dataset["theta"].dims
-    require(dims == ("time", "neuron", "coordinate"), "weak_residual needs one run", dims, "select one replica")
+    require(solution.replicas is None, "weak_residual needs one run", f"{solution.replicas} replicas", "select one")
     names = tuple(str(c) for c in solution.dataset["coordinate"].values)
     wanted = problem.reduced_coordinates
     require(
