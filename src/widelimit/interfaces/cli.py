@@ -16,7 +16,7 @@ import typer
 
 from widelimit import __version__
 from widelimit.errors import Diverged, InputError, Interrupted
-from widelimit.interfaces import run_command, tables
+from widelimit.interfaces import gibbs_command, run_command, tables
 
 if TYPE_CHECKING:
     from widelimit.dynamics.solution import Solution
@@ -32,6 +32,7 @@ app = typer.Typer(
 
 app.command("run")(run_command.run)
 app.command("new")(run_command.new)
+app.command("gibbs")(gibbs_command.gibbs)
 
 
 def main() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,20 +54,27 @@ def run(
         return 0
     from widelimit.experiments.launch import launch
 
-    try:
+    with room_in(folder):
         launched = launch(chosen, folder, overwrite)
         files = _files(launched, folder)
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"--out must have room for the results, got {str(folder)!r}: {reason}.") from None
     rows = table(chosen, launched)
     if as_json:
-        print(json.dumps(_document(launched, rows, files), allow_nan=False))
+        print(json.dumps(document(launched, rows, files), allow_nan=False))
     else:
         print_risks(rows, list(launched.solutions))
         print("\n".join(f"saved {file}" for file in files))
-    _warn(launched)
+    warn(launched)
     return CODES[launched.outcome]
+
+
+@contextmanager
+def room_in(folder: Path) -> Iterator[None]:
+    """Say in one sentence that results cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"--out must have room for the results, got {str(folder)!r}: {reason}.") from None
 
 
 def read(path: Path, seed: int | None = None) -> Spec:
@@ -128,7 +137,8 @@ def _files(launched: Launch, folder: Path) -> list[str]:
     return [str(file) for file in files]
 
 
-def _document(launched: Launch, rows: list[dict[str, float | None]], files: list[str]) -> dict[str, Any]:
+def document(launched: Launch, rows: list[dict[str, Any]], files: list[str]) -> dict[str, Any]:
+    """What JSON says of a run."""
     methods = [
         {"record": name, "method": s.method, "outcome": s.outcome, "advice": s.advice, "t": float(s.times[-1])}
         for name, s in launched.solutions.items()
@@ -151,7 +161,7 @@ def print_risks(rows: list[dict[str, float | None]], names: list[str]) -> None:
     Console().print(shown)
 
 
-def _warn(launched: Launch) -> None:
+def warn(launched: Launch) -> None:
     """One sentence on stderr for each method that did not reach the end."""
     for name, solution in launched.solutions.items():
         if solution.outcome == "diverged":

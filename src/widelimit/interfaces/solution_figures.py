@@ -1,13 +1,16 @@
 """Figures of solutions.
 
-left    risk over time: the limit as a line, finite networks as symbols
-right   density of a radius at several times: the limit as a line, the first finite network as bars, others outlined
+left    risk over time: limits as lines, finite networks as symbols
+right   density of a radius at several times: limits as lines, the first finite network as bars, others outlined
 
-Replicas are shown as a mean with a bar of one standard deviation, and pooled in the density.
+A limit is known by its line (drawn, dashed, dotted), the time by its colour. Replicas are shown as a mean with a bar of
+one standard deviation, and pooled in the density.
 """
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +18,7 @@ import numpy as np
 from widelimit.dynamics.solution import Solution
 from widelimit.errors import require, require_known
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
-from widelimit.measures import Cloud, Measure
+from widelimit.measures import Cloud, Density, Measure
 from widelimit.observables.density import binned_density, smooth_density
 
 if TYPE_CHECKING:
@@ -26,22 +29,26 @@ NAMES = {
     "ParticleFlow": "particle flow",
     "NonlinearFlow": "nonlinear flow",
     "MeanField": "mean-field limit (PDE)",
+    "FiniteVolume": "PDE on a grid",
+    "JKO": "JKO scheme",
 }
+LINES = {  # see `line_of`
+    "MeanField": ("black", "-", "line"),
+    "FiniteVolume": (COLOURS[0], "--", "dashed"),
+    "JKO": (COLOURS[3], ":", "dotted"),
+}
+FINITE = (*COLOURS[1:3], *COLOURS[4:])  # colours of finite networks
+LOWEST = 1e-2  # density worth a place in the picture
+SMOOTH = 10  # points or cells that make a line
+WIDE_TITLE, LONG_TITLE = 56, 66  # characters in a line, of one line and of several in a smaller type
 
 
 def solution_figure(*solutions: Solution, coordinate: str | None = None, times: int = 4) -> Figure:
     """Risk over time and the density of one coordinate at several times, see `figure`."""
     from matplotlib.figure import Figure
 
-    require(
-        bool(solutions) and all(isinstance(s, Solution) and len(s.times) for s in solutions),
-        "figure needs one or more solutions with something saved",
-        [type(s).__name__ for s in solutions],
-        "pass what wl.solve returned",
-    )
-    chosen = coordinate or _shared_coordinate(solutions)
-    for s in solutions:
-        require_known("coordinate", chosen, (str(c) for c in s.dataset["coordinate"].values))
+    require_solutions(solutions)
+    chosen = shared_coordinate(solutions, coordinate)
     canvas = Figure(figsize=(10.0, 4.2), layout="constrained")
     left, right = canvas.subplots(1, 2)
     _draw_risk(left, solutions)
@@ -49,28 +56,112 @@ def solution_figure(*solutions: Solution, coordinate: str | None = None, times: 
     return canvas
 
 
-def _is_limit(solution: Solution) -> bool:
-    return solution.method == "MeanField"
+def require_solutions(solutions: Sequence[Any]) -> None:
+    """Refuse what cannot be drawn."""
+    require(
+        bool(solutions) and all(isinstance(s, Solution) and len(s.times) for s in solutions),
+        "figure needs one or more solutions with something saved",
+        [type(s).__name__ for s in solutions],
+        "pass what wl.solve returned",
+    )
 
 
-def _label(solution: Solution) -> str:
+def shared_coordinate(solutions: Sequence[Solution], wished: str | None = None) -> str:
+    """The wished coordinate, or the last one that all solutions have."""
+    names = [coordinates_of(s) for s in solutions]
+    if wished is not None:
+        for known in names:
+            require_known("coordinate", wished, known)
+        return wished
+    shared = [c for c in names[0] if all(c in others for others in names)]
+    require(bool(shared), "the solutions must share a coordinate", names[0], "solve them with the same keep")
+    return shared[-1]
+
+
+def coordinates_of(solution: Solution) -> list[str]:
+    """Names of the coordinates a solution was kept in."""
+    return [str(c) for c in solution.dataset["coordinate"].values]
+
+
+def symbol_of(coordinate: str, names: Sequence[str]) -> str:
+    """A coordinate as an axis is labelled; r is |w| if nothing of w is kept beside it.
+
+    >>> symbol_of("r", ["a", "r"]), symbol_of("r", ["u", "r"])
+    ('r = |w|', 'r')
+    """
+    return "r = |w|" if coordinate == "r" and not any(name.startswith("u") for name in names) else coordinate
+
+
+def is_limit(solution: Solution) -> bool:
+    """Whether a solution is the limit of infinitely many neurons, drawn as a line."""
+    return solution.method in LINES or solution.is_density
+
+
+def line_of(solution: Solution) -> tuple[str, str, str]:
+    """Colour, line style and its word, of a limit."""
+    return LINES.get(solution.method, ("black", "-.", "dash-dotted"))
+
+
+def label_of(solution: Solution) -> str:
+    """A solution in a legend."""
     name = NAMES.get(solution.method, solution.method)
-    if _is_limit(solution):
+    if is_limit(solution):
         return name
     many = f", {solution.replicas} runs" if solution.replicas else ""
     return f"{name}, N = {solution.dataset.sizes['neuron']}{many}"
 
 
-def _draw_risk(axes: Axes, solutions: tuple[Solution, ...]) -> None:
-    for i, s in enumerate(sorted(solutions, key=lambda s: not _is_limit(s))):
-        if _is_limit(s):
-            axes.plot(s.times, s.risk, color="black", lw=1.6, label=_label(s), zorder=2)
-        else:
-            risk = s.risk if s.replicas is None else s.risk.mean(axis=0)
-            axes.plot(s.times, risk, SYMBOLS[i % 6], color=COLOURS[i % 6], mfc="none", mew=1.4, ms=6,
-                      label=_label(s), zorder=3)  # fmt: skip
-            if s.replicas is not None:
-                axes.errorbar(s.times, risk, s.risk.std(axis=0), fmt="none", ecolor=COLOURS[i % 6])
+def measure_at(solution: Solution, t: float) -> Measure:
+    """The measure nearest to t, that of all replicas together if there are any."""
+    if solution.replicas is None:
+        return solution.at(t)
+    clouds = [solution.replica(r).at(t) for r in range(solution.replicas)]
+    weights = np.concatenate([c.weights for c in clouds]) / len(clouds)
+    return Cloud(np.concatenate([c.theta for c in clouds]), weights, clouds[0].coordinates)
+
+
+def extent_of(measures: Sequence[Measure], coordinate: str) -> tuple[float, float]:
+    """Where measures have something to show, with a margin; a radius begins at 0."""
+    ends = np.array([_ends(rho, coordinate) for rho in measures])
+    low, high = float(ends.min()), float(ends.max())
+    margin = 0.03 * (high - low) + 1e-6
+    return (max(0.0, low - margin) if low >= 0 else low - margin), high + margin
+
+
+def _ends(rho: Measure, coordinate: str) -> tuple[float, float]:
+    if not isinstance(rho, Density):
+        column = rho.column(coordinate)
+        return float(column.min()), float(column.max())
+    edges, values = rho.marginal(coordinate)
+    full = np.flatnonzero(values >= LOWEST * min(1.0, values.max()))
+    return float(edges[full[0]]), float(edges[full[-1] + 1])
+
+
+def density_at(
+    solution: Solution, rho: Measure, coordinate: str, span: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Edges, the density between them, and whether that is a smooth line; ``rho`` is a measure of the solution."""
+    if isinstance(rho, Density):
+        edges, values = rho.marginal(coordinate)
+        return edges, values, len(values) >= SMOOTH
+    if is_limit(solution) and rho.n >= SMOOTH and len(rho.coordinates) == 1:  # points that follow a smooth law
+        edges = np.linspace(*span, 241)
+        return edges, smooth_density(rho, coordinate, edges), True
+    bins = int(np.clip(rho.n / 10, 12, 60))  # about ten neurons in each, within reason
+    edges = np.linspace(*span, bins + 1)
+    return edges, binned_density(rho, coordinate, edges), False
+
+
+def _draw_risk(axes: Axes, solutions: Sequence[Solution]) -> None:
+    limits = [s for s in solutions if is_limit(s)]
+    for s in limits:
+        axes.plot(s.times, s.risk, color=line_of(s)[0], label=label_of(s), **_line(s, len(limits) > 1))
+    for i, s in enumerate(s for s in solutions if not is_limit(s)):
+        risk, colour = s.risk if s.replicas is None else s.risk.mean(axis=0), FINITE[i % len(FINITE)]
+        axes.plot(s.times, risk, SYMBOLS[(i + 1) % 6], color=colour, mfc="none", mew=1.4, ms=6, label=label_of(s),
+                  zorder=5)  # fmt: skip
+        if s.replicas is not None:
+            axes.errorbar(s.times, risk, s.risk.std(axis=0), fmt="none", ecolor=colour)
     values = np.concatenate([s.risk.ravel() for s in solutions])
     if values.min() > 0 and values.max() > 20 * values.min():
         axes.set_yscale("log")
@@ -81,72 +172,59 @@ def _draw_risk(axes: Axes, solutions: tuple[Solution, ...]) -> None:
     axes.grid(alpha=0.25)
 
 
-def _shared_coordinate(solutions: tuple[Solution, ...]) -> str:
-    names = [str(c) for c in solutions[0].dataset["coordinate"].values]
-    shared = [c for c in names if all(c in s.dataset["coordinate"].values for s in solutions)]
-    require(bool(shared), "the solutions must share a coordinate", names, "solve them with the same keep")
-    return shared[-1]
-
-
-def _draw_density(axes: Axes, solutions: tuple[Solution, ...], coordinate: str, count: int) -> None:
+def _draw_density(axes: Axes, solutions: Sequence[Solution], coordinate: str, count: int) -> None:
     from matplotlib import colormaps
 
     wished = np.linspace(0, min(s.times[-1] for s in solutions), count)
-    columns = [s.dataset["theta"].sel(coordinate=coordinate).values for s in solutions]
-    low, high = min(c.min() for c in columns), max(c.max() for c in columns)
-    margin = 0.03 * (high - low) + 1e-6
-    span = (max(0.0, low - margin) if low >= 0 else low - margin, high + margin)
-    fine, peak, filled = np.linspace(*span, 241), 0.0, next((s for s in solutions if not _is_limit(s)), None)
+    measures = {(i, t): measure_at(s, t) for i, s in enumerate(solutions) for t in wished}
+    span, peak = extent_of(list(measures.values()), coordinate), 0.0
+    filled = next((s for s in solutions if not is_limit(s)), None)
+    several = sum(map(is_limit, solutions)) > 1
     for t, shade in zip(wished, np.linspace(0.05, 0.85, count), strict=True):
-        colour = colormaps["viridis"](shade)
-        for s in solutions:
-            edges = fine if _is_curve(s) else np.linspace(*span, _bins(s))
-            peak = max(peak, _draw_at(axes, s, coordinate, float(t), colour, edges, s is filled))
-    alone = not any(str(c).startswith("u") for s in solutions for c in s.dataset["coordinate"].values)
-    symbol = "r = |w|" if coordinate == "r" and alone else coordinate
-    shown = {NAMES.get(s.method, s.method).split(" (")[0]: _style(s, s is filled) for s in solutions}
-    title = f"Density of {coordinate}: " + ", ".join(f"{how} = {name}" for name, how in shown.items())
-    axes.set(xlabel=f"${symbol}$", ylabel=rf"density of ${coordinate}$", title=title, xlim=span)
-    axes.set_ylim(1e-2, 2 * max(peak, 1e-1))
+        axes.plot([], [], color=colormaps["viridis"](shade), lw=4, label=f"$t$ = {t:.3g}")
+        for i, s in enumerate(solutions):
+            density = density_at(s, measures[i, t], coordinate, span)
+            _draw_one(axes, s, density, colormaps["viridis"](shade), s is filled, several)
+            peak = max(peak, float(density[1].max()))
+    names = [c for s in solutions for c in coordinates_of(s)]
+    axes.set(xlabel=f"${symbol_of(coordinate, names)}$", ylabel=rf"density of ${coordinate}$", xlim=span)
+    _set_title(
+        axes, coordinate, {NAMES.get(s.method, s.method).split(" (")[0]: _word(s, s is filled) for s in solutions}
+    )
+    axes.set_ylim(LOWEST, 2 * max(peak, 10 * LOWEST))
     axes.set_yscale("log")
     axes.legend(frameon=False, title="time")
     axes.grid(alpha=0.25)
 
 
-def _bins(s: Solution) -> int:
-    """Edges of bins that hold about ten neurons each, within reason."""
-    return int(np.clip(s.dataset.sizes["neuron"] * (s.replicas or 1) / 10, 12, 60)) + 1
-
-
-def _is_curve(s: Solution) -> bool:
-    """Whether the points follow a smooth law one after the other: those of the limit in one dimension."""
-    return _is_limit(s) and s.dataset.sizes["neuron"] >= 10 and s.dataset.sizes["coordinate"] == 1
-
-
-def _style(s: Solution, filled: bool) -> str:
-    return "line" if _is_limit(s) else "filled" if filled else "outline"
-
-
-def _cloud(s: Solution, t: float) -> Measure:
-    """The measure nearest to t, that of all replicas together if there are any."""
-    if s.replicas is None:
-        return s.at(t)
-    clouds = [s.replica(r).at(t) for r in range(s.replicas)]
-    weights = np.concatenate([c.weights for c in clouds]) / len(clouds)
-    return Cloud(np.concatenate([c.theta for c in clouds]), weights, clouds[0].coordinates)
-
-
-def _draw_at(axes: Axes, s: Solution, coordinate: str, t: float, colour: Any, edges: np.ndarray, filled: bool) -> float:
-    """One density; returns its peak."""
-    cloud = _cloud(s, t)
-    label = f"$t$ = {t:.3g}"
-    known = label in axes.get_legend_handles_labels()[1]
-    if _is_curve(s):
-        values = smooth_density(cloud, coordinate, edges)
-        axes.plot((edges[1:] + edges[:-1]) / 2, np.maximum(values, 1e-9), color=colour, lw=1.5,
-                  label=None if known else label, zorder=3)  # fmt: skip
+def _set_title(axes: Axes, coordinate: str, words: dict[str, str]) -> None:
+    parts = [f"{how} = {name}".replace(" ", "\N{NO-BREAK SPACE}") for name, how in words.items()]
+    title = f"Density of {coordinate}: {', '.join(parts)}"
+    if len(title) <= WIDE_TITLE:
+        axes.set_title(title)
     else:
-        values = binned_density(cloud, coordinate, edges)
-        axes.stairs(values, edges, color=colour, fill=filled, alpha=0.3 if filled else 1.0, baseline=1e-9,
-                    label=None if known else label, zorder=2)  # fmt: skip
-    return float(values.max())
+        axes.set_title("\n".join(textwrap.wrap(title, LONG_TITLE)), fontsize=9.5)
+
+
+def _word(s: Solution, filled: bool) -> str:
+    return line_of(s)[2] if is_limit(s) else "filled" if filled else "outline"
+
+
+def _draw_one(
+    axes: Axes, s: Solution, density: tuple[np.ndarray, np.ndarray, bool], colour: Any, filled: bool, several: bool
+) -> None:
+    """One density at one time."""
+    edges, values, smooth = density
+    if smooth:
+        axes.plot((edges[1:] + edges[:-1]) / 2, np.maximum(values, 1e-9), color=colour, **_line(s, several))
+    else:
+        style = line_of(s)[1] if is_limit(s) else "-"
+        axes.stairs(values, edges, color=colour, ls=style, fill=filled, alpha=0.3 if filled else 1.0, baseline=1e-9,
+                    zorder=2)  # fmt: skip
+
+
+def _line(s: Solution, several: bool) -> dict[str, Any]:
+    """How the line of a limit is drawn: an unbroken one is broad beside others, which are then seen on it."""
+    style = line_of(s)[1]
+    broad = several and style == "-"
+    return {"ls": style, "lw": 4.0 if broad else 1.6, "alpha": 0.4 if broad else 1.0, "zorder": 3 if broad else 4}

@@ -1,0 +1,143 @@
+"""The command ``widelimit gibbs``: where the noise of a spec leads, beside the methods that approach it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from widelimit.errors import require
+from widelimit.interfaces.run_command import CODES, document, read, room_in, warn
+
+if TYPE_CHECKING:
+    from widelimit.dynamics.solution import Solution
+    from widelimit.experiments.launch import Launch
+    from widelimit.experiments.spec import Spec
+    from widelimit.theory.gibbs import Gibbs
+
+LAW, FIGURE = "gibbs.json", "gibbs.png"
+WORDS = {"risk": "risk R", "free_energy": "free energy F"}
+Row = dict[str, Any]
+
+
+def gibbs(
+    spec: Annotated[Path, typer.Argument(help="The spec file, with beta and ridge; see docs/spec.md.")],
+    points: Annotated[
+        int | None,
+        typer.Option(help="Nodes for each coordinate [default: 512 in one, 128 in two].", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results [default: named after the file].", show_default=False)
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
+) -> int:
+    """The Gibbs law of a noisy problem, and how near the methods of its spec (and the PDE on a grid) come to it."""
+    chosen = comparable(read(spec, seed))
+    folder = Path(spec.stem) if out is None else out
+    from widelimit.theory.gibbs import gibbs as gibbs_law
+
+    law = gibbs_law(chosen.problem, points)
+    from widelimit.experiments.launch import launch
+
+    with room_in(folder):
+        launched = launch(chosen, folder, overwrite)
+        files = _files(law, launched, folder)
+    rows = table(law, launched)
+    if as_json:
+        print(json.dumps({**document(launched, rows, files), "gibbs": _numbers(law)}, allow_nan=False))
+    else:
+        print_quantities(rows, list(launched.solutions), chosen.t_end)
+        found = f"primal–dual gap {law.gap:.1g}" if math.isfinite(law.gap) else "found by simulation"
+        print(f"β = {law.beta:g}, {found}")
+        print("\n".join(f"saved {file}" for file in files))
+    warn(launched)
+    return CODES[launched.outcome]
+
+
+def comparable(spec: Spec) -> Spec:
+    """The spec with the PDE on a grid among its methods, where there is a grid."""
+    from widelimit.dynamics.methods import FiniteVolume
+
+    require(spec.keep == "reduced", "run.keep must be 'reduced' beside a Gibbs law", spec.keep, "drop it")
+    require(spec.replicas is None, "run.replicas must be left out beside a Gibbs law", spec.replicas,
+            "raise n instead")  # fmt: skip
+    given = any(isinstance(method, FiniteVolume) for method in spec.methods)
+    if given or len(spec.problem.reduced_coordinates) > 2 or spec.problem.data.no_reduction:
+        return spec
+    return replace(spec, methods=(*spec.methods, FiniteVolume()))
+
+
+def table(law: Gibbs, launched: Launch) -> list[Row]:
+    """Risk, free energy and the mean of each coordinate: of the law, and of each method that reached the end."""
+    means = {f"mean {c}": float(law.rho.mean(law.rho.column(c))) for c in law.rho.coordinates}
+    wished = {"risk": law.risk, "free_energy": law.free_energy, **means}
+    found = {name: _last(solution) for name, solution in launched.solutions.items()}
+    return [
+        {"quantity": quantity, "gibbs": _finite(value), **{name: last.get(quantity) for name, last in found.items()}}
+        for quantity, value in wished.items()
+    ]
+
+
+def _last(solution: Solution) -> dict[str, float]:
+    """The same quantities of a solution at its last time; none of a run that did not reach the end."""
+    if solution.outcome != "done":
+        return {}
+    rho = solution.at(solution.times[-1])
+    means = {f"mean {c}": float(rho.mean(rho.column(c))) for c in rho.coordinates}
+    energy = {"free_energy": float(solution.dataset["free_energy"][-1])} if solution.is_density else {}
+    return {"risk": float(solution.risk[-1]), **energy, **means}
+
+
+def _numbers(law: Gibbs) -> dict[str, float | None]:
+    values = {"beta": law.beta, "risk": law.risk, "free_energy": law.free_energy, "gap": law.gap}
+    return {name: _finite(value) for name, value in values.items()}
+
+
+def _finite(value: float) -> float | None:
+    """A number for JSON; a law found by simulation has no gap and may have no free energy."""
+    return float(value) if math.isfinite(value) else None
+
+
+def _files(law: Gibbs, launched: Launch, folder: Path) -> list[str]:
+    """Write the law and the picture, and list what is in the folder."""
+    from widelimit.dynamics.solution import write_whole
+    from widelimit.experiments.launch import SPEC
+    from widelimit.interfaces.figures import figure
+    from widelimit.interfaces.noise_figures import is_on_a_grid, law_density
+
+    densities = {c: law_density(law, c) for c in law.rho.coordinates}
+    shown = {c: {"edges": edges.tolist(), "values": values.tolist()} for c, (edges, values) in densities.items()}
+    text = json.dumps({**_numbers(law), "density": shown}, allow_nan=False)
+    files = [write_whole(folder / LAW, lambda path: path.write_text(text, encoding="utf-8"))]
+    if launched.solutions:
+        files += [folder / SPEC, *(folder / f"{name}.nc" for name in launched.solutions)]
+    begun = [solution for solution in launched.solutions.values() if len(solution.times)]
+    done = [solution for solution in begun if solution.outcome == "done"]
+    drawn = done if any(map(is_on_a_grid, done)) else begun
+    if any(map(is_on_a_grid, drawn)):
+        picture = figure(law, *drawn)
+        files.append(write_whole(folder / FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
+    else:
+        (folder / FIGURE).unlink(missing_ok=True)
+    return [str(file) for file in files]
+
+
+def print_quantities(rows: list[Row], names: list[str], t_end: float) -> None:
+    """Each quantity, of the Gibbs law and of each method."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title=f"the Gibbs law, and each method at t = {t_end:g}")
+    shown.add_column("quantity")
+    for heading in ("Gibbs law", *names):
+        shown.add_column(heading, justify="right")
+    for row in rows:
+        values = ("" if row[name] is None else f"{row[name]:.6f}" for name in ("gibbs", *names))
+        shown.add_row(WORDS.get(row["quantity"], row["quantity"]), *values)
+    Console().print(shown)
