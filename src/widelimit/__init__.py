@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from widelimit.problem import activations, data, initial, neurons, schedules
     from widelimit.problem.mobility import Mobility
     from widelimit.problem.statement import Problem
+    from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
     from widelimit.theory.gibbs import Gibbs, gibbs
+    from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.rates import Rates, rates
     from widelimit.theory.sampling import commute
 
@@ -48,8 +50,11 @@ __all__ = [
     "GD",
     "JKO",
     "SGD",
+    "Bias",
     "Cloud",
     "Comparison",
+    "Cooling",
+    "Decay",
     "Density",
     "Diverged",
     "FiniteVolume",
@@ -67,7 +72,9 @@ __all__ = [
     "activations",
     "commute",
     "compare",
+    "cooling",
     "data",
+    "decay",
     "figure",
     "gibbs",
     "initial",
@@ -75,6 +82,7 @@ __all__ = [
     "load",
     "neurons",
     "observables",
+    "particle_bias",
     "rates",
     "reduce",
     "schedules",
@@ -88,6 +96,8 @@ _HOMES = {
     "dynamics.methods": ("SGD", "GD", "ParticleFlow", "NonlinearFlow", "MeanField", "FiniteVolume", "JKO"),
     "dynamics.driver": ("solve",),
     "dynamics.solution": ("Solution", "load"),
+    "theory.cooling": ("Cooling", "cooling"),
+    "theory.long_time": ("Bias", "Decay", "decay", "particle_bias"),
     "theory.coupling": ("Comparison", "compare"),
     "theory.gibbs": ("Gibbs", "gibbs"),
     "theory.rates": ("Rates", "rates"),

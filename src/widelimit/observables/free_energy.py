@@ -68,8 +68,7 @@ def fisher_information(problem: Problem) -> Callable[[Measure], float]:
         total = 0.0
         for c, gap, _ in _axes(density):
             low, high = _neighbours(density.masses, c)
-            slope = np.nan_to_num(np.diff(logs, axis=c) / gap, posinf=0.0, neginf=0.0)
-            total += float(np.sum((low + high) / 2 * slope**2))
+            total += float(np.sum((low + high) / 2 * (_difference(logs, c) / gap) ** 2))
         return total
 
     return observer
@@ -106,7 +105,7 @@ def _through_faces(problem: Problem, rho: Density, rates: np.ndarray) -> float:
         x = np.diff(steep, axis=c)
         low, high = _neighbours(rho.masses / width, c)
         flux = 2 * rates[c] / (problem.beta * gap) * np.asarray(bernoulli(x) * low - bernoulli(-x) * high)
-        total -= float(np.sum(np.where(flux != 0, flux * np.nan_to_num(np.diff(mu, axis=c)), 0.0)))
+        total -= float(np.sum(flux * _difference(mu, c)))
     return total
 
 
@@ -123,6 +122,13 @@ def _neighbours(values: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray]:
     """The values on the low and the high side of every face of coordinate c."""
     ahead = np.moveaxis(values, c, 0)
     return np.moveaxis(ahead[:-1], 0, c), np.moveaxis(ahead[1:], 0, c)
+
+
+def _difference(values: np.ndarray, c: int) -> np.ndarray:
+    """What a value gains across every face of coordinate c; 0 beside cells without mass, where it is −∞."""
+    low, high = _neighbours(values, c)
+    both = np.isfinite(low) & np.isfinite(high)
+    return np.where(both, high, 0.0) - np.where(both, low, 0.0)
 
 
 def _logs(rho: Density) -> np.ndarray:

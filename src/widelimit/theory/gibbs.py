@@ -12,20 +12,21 @@ In feature form this is a finite concave problem: with the residuals v_q = p_q (
     μ   Lebesgue measure of the full space: da db du Π_g S_g r_g^{d_g−1} dr_g, S_g the area of the sphere in R^{d_g}
 
 Scheme: Newton with a line search on residuals scaled by √p, integrals on a tensor of Gauss–Legendre panels that grows
-until it covers the mass, then tightens around it. The primal value F(ρ_v) minus the dual one is an error bar: it is
-≥ 0, and 0 at the optimum only. Reference: [mmn18], section on noisy SGD.
+until it covers the mass, then tightens around it, or on the cells of a given grid. The primal value F(ρ_v) minus the
+dual one is an error bar: it is ≥ 0, and 0 at the optimum only. With more than two reduced coordinates the law is drawn
+from by long noisy runs, widelimit.theory.langevin. Reference: [mmn18], section on noisy SGD.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from widelimit.errors import InputError, require, require_count
-from widelimit.measures import Cloud
+from widelimit.measures import Cloud, Density, Measure, log_sphere_area
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.least_squares import LeastSquares
 from widelimit.problem.nodes import tensor
@@ -44,21 +45,23 @@ Box = list[Side]
 
 @dataclass(frozen=True, eq=False)
 class Gibbs:
-    """The law ρ_* ∝ exp(−βΨ_λ(·; ρ_*)), on the nodes of a quadrature.
+    """The law ρ_* ∝ exp(−βΨ_λ(·; ρ_*)), on the nodes of a quadrature, on the cells of a grid, or as a sample.
 
-    rho          a Cloud in reduced coordinates; its weights are the masses of the nodes
-    log_density  (n,) log ρ_* at the nodes, as a density of the full space
+    rho          in reduced coordinates: a Cloud whose weights are the masses of the nodes, a Density, or equal neurons
+    log_density  (n,) log ρ_* at the nodes, as a density of the full space; None for a sample
     risk         R(ρ_*)
-    free_energy  F(ρ_*)
-    gap          upper bound of the error of the free energy on this quadrature
+    free_energy  F(ρ_*); for a sample with the estimated entropy, not a number in more than six coordinates
+    gap          upper bound of the error of the free energy on these nodes; not a number for a sample
+    error        of the risk of a sample: standard error over independent runs, drift and bias of finite width; else 0
     """
 
-    rho: Cloud = field(repr=False)
-    log_density: np.ndarray = field(repr=False)
+    rho: Measure = field(repr=False)
+    log_density: np.ndarray | None = field(repr=False)
     risk: float
     free_energy: float
     gap: float
     beta: float
+    error: float = 0.0
 
     def density(self, coordinate: str, bins: int = 60) -> tuple[np.ndarray, np.ndarray]:
         """Edges (bins + 1,) and the density of one coordinate in each bin (bins,)."""
@@ -79,14 +82,16 @@ class _Field:
     radii: tuple[float, ...]  # d_g of the last columns
 
     def integrals(self, nodes: np.ndarray, log_mass: np.ndarray) -> _Integrals:
+        scalars = nodes.shape[1] - len(self.radii)
+        for g, d in enumerate(self.radii):
+            with np.errstate(divide="ignore"):
+                log_mass = log_mass + log_sphere_area(d) + (d - 1) * np.log(nodes[:, scalars + g])
+        return self.on_nodes(nodes, log_mass)
+
+    def on_nodes(self, nodes: np.ndarray, log_mass: np.ndarray) -> _Integrals:
         import jax.numpy as jnp
 
         p, y = self.land.targets
-        scalars = nodes.shape[1] - len(self.radii)
-        for g, d in enumerate(self.radii):
-            area = math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
-            with np.errstate(divide="ignore"):
-                log_mass = log_mass + area + (d - 1) * np.log(nodes[:, scalars + g])
         penalty = np.asarray(self.land.penalty(jnp.asarray(nodes)))
         features = np.asarray(self.land.features(jnp.asarray(nodes)))
         return _Integrals(np.sqrt(p) * features, np.sqrt(p) * y, log_mass, penalty, self.beta, self.land.floor)
@@ -139,10 +144,15 @@ class _Integrals:
         return v
 
 
-def gibbs(problem: Problem, points: int | None = None) -> Gibbs:
-    """The fixed point of a noisy problem in one or two reduced coordinates.
+def gibbs(
+    problem: Problem, points: int | None = None, *, on: Density | None = None, n: int = 1000, seed: int = 0
+) -> Gibbs:
+    """The fixed point of a noisy problem.
 
-    points   nodes for each coordinate (default 512 in one dimension, 128 in two)
+    points   nodes for each of one or two reduced coordinates (default 512 in one dimension, 128 in two)
+    on       a density, such as the last of a `FiniteVolume` run: the law on its cells, where that run comes to rest
+    n        neurons of each of the runs that draw from the law in more than two coordinates
+    seed     of those runs
 
     >>> import widelimit as wl
     >>> line = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
@@ -151,10 +161,18 @@ def gibbs(problem: Problem, points: int | None = None) -> Gibbs:
     >>> round(float(law.rho.mean(law.rho.column("r") ** 2)), 9)  # d/(βλ)
     4.0
     """
-    names = _check(problem, points)
+    _check(problem, points)
+    names = problem.reduced_coordinates
+    if len(names) > 2 or problem.data.no_reduction:
+        from widelimit.theory.langevin import sampled
+
+        _require_no_grid(points, on, names)
+        return Gibbs(beta=problem.beta, log_density=None, gap=math.nan, **sampled(problem, n, seed))
     land = landscape(problem, reduced=True)
     assert isinstance(land, LeastSquares)
     here = _Field(land, problem.beta, tuple(g.d for g in problem.groups))
+    if on is not None:
+        return _on_cells(here, on, names)
     panels = max(1, -(-(points or POINTS[len(names)]) // PER_PANEL))
     first_radius = len(names) - len(here.radii)
     spread = math.sqrt(1 / (problem.beta * problem.ridge))
@@ -175,6 +193,16 @@ def gibbs(problem: Problem, points: int | None = None) -> Gibbs:
         box = [_tightened(side, mass) for side, mass in _panels(box, nodes, integrals, v)]
         nodes, integrals, v = _solved(here, box, panels, v)
     return _result(integrals, v, nodes, names, problem.beta)
+
+
+def _on_cells(here: _Field, cells: Density, names: tuple[str, ...]) -> Gibbs:
+    """The law on the cells of a grid, each with the density at its centre."""
+    good = isinstance(cells, Density) and cells.coordinates == names
+    require(good, f"the cells must be a wl.Density over {', '.join(names)}", cells, "pass solution.final")
+    integrals = here.on_nodes(cells.theta, cells.log_volumes.ravel())
+    v = integrals.solve(np.zeros(len(integrals.labels)))
+    law = _result(integrals, v, cells.theta, names, here.beta)
+    return replace(law, rho=replace(cells, masses=law.rho.weights.reshape(cells.masses.shape)))
 
 
 def _solved(here: _Field, box: Box, panels: int, v: np.ndarray) -> tuple[np.ndarray, _Integrals, np.ndarray]:
@@ -215,7 +243,12 @@ def _result(integrals: _Integrals, v: np.ndarray, nodes: np.ndarray, names: tupl
     return Gibbs(Cloud(nodes, weights, names), log_density, risk, free_energy, gap, beta)
 
 
-def _check(problem: Problem, points: Any) -> tuple[str, ...]:
+def _require_no_grid(points: Any, on: Any, names: tuple[str, ...]) -> None:
+    require(points is None and on is None, "a grid for the Gibbs law needs one or two reduced coordinates", names[:6],
+            "drop points and on: the law is drawn from")  # fmt: skip
+
+
+def _check(problem: Problem, points: Any) -> None:
     require(isinstance(problem, Problem), "gibbs needs a wl.Problem", type(problem).__name__, "build one first")
     require(math.isfinite(problem.beta), "the Gibbs law needs noise, a finite beta", problem.beta, "try beta=100.0")
     require(problem.ridge > 0, "the Gibbs law needs a ridge > 0 to have mass one", problem.ridge, "try ridge=0.1")
@@ -223,15 +256,8 @@ def _check(problem: Problem, points: Any) -> tuple[str, ...]:
     require(free, "the Gibbs law needs neurons that move freely", problem.neuron, "train every block, inner='free'")
     if points is not None:
         require_count("points", points, "512")
-    names = problem.reduced_coordinates
-    good = bool(problem.groups) and len(names) <= 2 and all(math.isfinite(g.d) for g in problem.groups)
-    require(
-        good,
-        "the Gibbs law is computed in one or two reduced coordinates at finite d",
-        names[:6],
-        "reduce the neuron, or run a noisy ParticleFlow for long",
-    )
-    return names
+    finite = all(math.isfinite(g.d) for g in problem.groups)
+    require(finite, "the Gibbs law needs a finite dimension", math.inf, "choose a finite d")
 
 
 def _rule(low: float, high: float, panels: int) -> tuple[np.ndarray, np.ndarray]:
