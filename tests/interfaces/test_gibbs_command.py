@@ -9,6 +9,7 @@ import pytest
 import widelimit as wl
 from widelimit.interfaces import gibbs_command
 from widelimit.interfaces.cli import run
+from widelimit.interfaces.noise_figures import noise_figure
 
 SPEC = """
 [problem]
@@ -89,7 +90,8 @@ def test_json_is_one_document_in_which_the_grid_comes_to_the_law(folder, capsys,
     document = json.loads(shown.out)
     law = wl.gibbs(wl.Spec.from_toml(SPEC).problem)
     assert document["outcome"] == "done" and shown.err == ""
-    assert document["gibbs"] == {"beta": 20.0, "risk": law.risk, "free_energy": law.free_energy, "gap": law.gap}
+    numbers = {"beta": 20.0, "risk": law.risk, "free_energy": law.free_energy, "gap": law.gap, "error": 0.0}
+    assert document["gibbs"] == numbers
     rows = {row["quantity"]: row for row in document["rows"]}
     assert list(rows) == ["risk", "free_energy", "mean r"] and rows["free_energy"]["gd"] is None
     for row in rows.values():
@@ -100,6 +102,33 @@ def test_json_is_one_document_in_which_the_grid_comes_to_the_law(folder, capsys,
     kept = json.loads((folder / "here" / "there" / "gibbs.json").read_text())
     assert {key: kept[key] for key in document["gibbs"]} == document["gibbs"]
     assert np.diff(kept["density"]["r"]["edges"]) @ kept["density"]["r"]["values"] == pytest.approx(1.0, rel=1e-3)
+
+
+def test_the_free_energy_in_the_picture_is_above_that_of_the_law_on_the_same_cells(folder, solved, monkeypatch):
+    drawn = []
+
+    def figure(*records):
+        drawn.extend(records)
+        return noise_figure(*records)
+
+    monkeypatch.setattr("widelimit.interfaces.figures.figure", figure)
+    assert run(["gibbs", "noisy.toml"]) == 0
+    law, _, grid = drawn
+    np.testing.assert_array_equal(law.rho.edges[0], grid.final.edges[0])
+    assert (grid.dataset["free_energy"].values > law.free_energy - 1e-12).all()
+    assert grid.dataset["free_energy"].values[-1] == pytest.approx(law.free_energy, abs=1e-6)
+
+
+def test_a_law_found_by_simulation_has_no_gap_and_may_have_no_free_energy(folder, capsys, solved, monkeypatch):
+    rho = solved["GD"].at(4.0)
+    sample = wl.Gibbs(rho, None, risk=1.0, free_energy=np.nan, gap=np.nan, beta=20.0, error=0.01)
+    monkeypatch.setattr("widelimit.theory.gibbs.gibbs", lambda problem, points, seed: sample)
+    assert run(["gibbs", "noisy.toml"]) == 0
+    assert "R found by simulation, ± 0.01" in capsys.readouterr().out
+    assert run(["gibbs", "noisy.toml", "--overwrite", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["gibbs"]["gap"] is None and document["gibbs"]["error"] == 0.01
+    assert document["rows"][1]["gibbs"] is None and document["rows"][1]["finite_volume"] is not None
 
 
 def test_a_grid_is_added_where_none_is_asked_for():

@@ -42,18 +42,19 @@ def gibbs(
     folder = Path(spec.stem) if out is None else out
     from widelimit.theory.gibbs import gibbs as gibbs_law
 
-    law = gibbs_law(chosen.problem, points)
+    law = gibbs_law(chosen.problem, points, seed=chosen.seed)
     from widelimit.experiments.launch import launch
 
     with room_in(folder):
         launched = launch(chosen, folder, overwrite)
-        files = _files(law, launched, folder)
+        files = _files(chosen, law, launched, folder)
     rows = table(law, launched)
     if as_json:
         print(json.dumps({**document(launched, rows, files), "gibbs": _numbers(law)}, allow_nan=False))
     else:
         print_quantities(rows, list(launched.solutions), chosen.t_end)
-        found = f"primal–dual gap {law.gap:.1g}" if math.isfinite(law.gap) else "found by simulation"
+        sampled = f"R found by simulation, ± {law.error:.1g}"
+        found = f"primal–dual gap {law.gap:.1g}" if math.isfinite(law.gap) else sampled
         print(f"β = {law.beta:g}, {found}")
         print("\n".join(f"saved {file}" for file in files))
     warn(launched)
@@ -95,7 +96,7 @@ def _last(solution: Solution) -> dict[str, float]:
 
 
 def _numbers(law: Gibbs) -> dict[str, float | None]:
-    values = {"beta": law.beta, "risk": law.risk, "free_energy": law.free_energy, "gap": law.gap}
+    values = {"beta": law.beta, "risk": law.risk, "free_energy": law.free_energy, "gap": law.gap, "error": law.error}
     return {name: _finite(value) for name, value in values.items()}
 
 
@@ -104,7 +105,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _files(law: Gibbs, launched: Launch, folder: Path) -> list[str]:
+def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path) -> list[str]:
     """Write the law and the picture, and list what is in the folder."""
     from widelimit.dynamics.solution import write_whole
     from widelimit.experiments.launch import SPEC
@@ -121,11 +122,21 @@ def _files(law: Gibbs, launched: Launch, folder: Path) -> list[str]:
     done = [solution for solution in begun if solution.outcome == "done"]
     drawn = done if any(map(is_on_a_grid, done)) else begun
     if any(map(is_on_a_grid, drawn)):
-        picture = figure(law, *drawn)
+        picture = figure(_where_it_rests(spec, law, drawn), *drawn)
         files.append(write_whole(folder / FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
     else:
         (folder / FIGURE).unlink(missing_ok=True)
     return [str(file) for file in files]
+
+
+def _where_it_rests(spec: Spec, law: Gibbs, drawn: list[Solution]) -> Gibbs:
+    """The law on the cells of the PDE, whose free energy then falls to rounding instead of to the error of the grid."""
+    from widelimit.measures import Density
+    from widelimit.theory.gibbs import gibbs as gibbs_law
+
+    last = next((solution.final for solution in drawn if solution.method == "FiniteVolume"), None)
+    sampled = law.log_density is None
+    return gibbs_law(spec.problem, on=last) if isinstance(last, Density) and not sampled else law
 
 
 def print_quantities(rows: list[Row], names: list[str], t_end: float) -> None:
