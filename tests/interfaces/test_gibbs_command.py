@@ -143,7 +143,7 @@ BAD = {
     "no ridge": ({"ridge = 0.5": "ridge = 0.0"}, [], "needs a ridge > 0"),
     "bad points": ({}, ["--points", "0"], "points must be"),
     "full coordinates": ({'"reduced"': '"full"', "save = 3": 'keep = "full"'}, [], "run.keep must be 'reduced'"),
-    "replicas": ({"save = 3": "replicas = 2"}, [], "run.replicas must be left out"),
+    "a coordinate of another problem": ({}, ["--coordinate", "u"], "unknown coordinate 'u'"),
     "bad spec": ({"delta": "dleta"}, [], "did you mean 'delta'"),
     "bad seed": ({}, ["--seed", "-1"], "seed must be"),
 }

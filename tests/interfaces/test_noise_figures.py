@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.interfaces.noise_figures import law_density
 from widelimit.interfaces.solution_figures import LINES
 
 BETA, RIDGE = 20.0, 0.5
@@ -112,7 +111,7 @@ def test_a_free_energy_below_its_minimum_is_masked_and_shown_as_error_of_the_gri
 def test_the_density_of_a_law_does_not_show_its_nodes():
     """u ~ N(m, 1/(βλ)) for a linear neuron, also in two coordinates, where a bin holds one node or none."""
     law = wl.gibbs(line(wl.data.single_index(20, "He1(z)"), ridge=RIDGE, beta=BETA), points=96)
-    edges, values = law_density(law, "u")
+    edges, values = law.density("u")
     centres, variance = (edges[1:] + edges[:-1]) / 2, 1 / (BETA * RIDGE)
     mean = law.rho.mean(law.rho.column("u"))
     exact = np.exp(-((centres - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
@@ -121,7 +120,7 @@ def test_the_density_of_a_law_does_not_show_its_nodes():
 
 def test_a_radius_of_one_dimension_keeps_its_mass_at_zero():
     law = wl.gibbs(line(wl.data.single_index(2, "He1(z)"), ridge=RIDGE, beta=BETA), points=128)
-    edges, values = law_density(law, "r")
+    edges, values = law.density("r")
     centres, variance = (edges[1:] + edges[:-1]) / 2, 1 / (BETA * RIDGE)
     exact = 2 * np.exp(-(centres**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
     np.testing.assert_allclose(values, exact, rtol=1e-3, atol=1e-6)

@@ -204,4 +204,5 @@ def _check_solver(rtol: float, atol: float, stiff: bool) -> None:
     require(isinstance(stiff, bool), "stiff must be True or False", stiff, "try stiff=True")
 
 
-Method = SGD | GD | ParticleFlow | NonlinearFlow | MeanField | FiniteVolume | JKO
+Limit = MeanField | FiniteVolume | JKO  # these draw nothing, and run in reduced coordinates
+Method = SGD | GD | ParticleFlow | NonlinearFlow | Limit

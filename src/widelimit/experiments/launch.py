@@ -2,7 +2,7 @@
 
 A file is written under another name and then moved, so that a run that is killed leaves whole files only. A method that
 diverges is kept as far as it came and the others are run; an interrupt keeps what was finished and what was begun.
-MeanField draws nothing and is run once, also where the others have replicas.
+The limits (MeanField, FiniteVolume, JKO) draw nothing and are run once, also where the others have replicas.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from widelimit.dynamics.methods import MeanField, Method
+from widelimit.dynamics.methods import Limit, Method
 from widelimit.dynamics.solution import write_whole
 from widelimit.errors import InputError, Interrupted
 from widelimit.experiments.spec import Spec
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from widelimit.dynamics.solution import Solution
 
 SPEC, FIGURE = "spec.toml", "figure.png"
+LAW, LAW_FIGURE = "gibbs.json", "gibbs.png"  # of widelimit gibbs
 
 
 @dataclass
@@ -98,7 +99,7 @@ def _run(spec: Spec, method: Method, i: int) -> Solution:
 
     from widelimit.dynamics.driver import solve
 
-    settings = spec.settings() | {"replicas": None if isinstance(method, MeanField) else spec.replicas}
+    settings = spec.settings() | {"replicas": None if isinstance(method, Limit) else spec.replicas}
     try:
         return solve(spec.problem, method, **settings, throw=False)
     except InputError as error:
@@ -136,4 +137,4 @@ def clear(folder: Path, overwrite: bool) -> None:
 
 def _is_ours(name: str) -> bool:
     stems = "|".join(map(stem, METHODS))
-    return name in (SPEC, FIGURE) or re.fullmatch(rf"({stems})(_\d+)?\.nc", name) is not None
+    return name in (SPEC, FIGURE, LAW, LAW_FIGURE) or re.fullmatch(rf"({stems})(_\d+)?\.nc", name) is not None

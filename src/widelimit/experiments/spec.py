@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from widelimit.dynamics.methods import MeanField, Method
+from widelimit.dynamics.methods import FiniteVolume, Limit, MeanField, Method
 from widelimit.dynamics.requests import check_seed, save_times
 from widelimit.errors import InputError, require, require_count, require_known, require_positive
 from widelimit.problem.law import require_finite
@@ -104,6 +104,9 @@ class Spec(Settings):
         if isinstance(method, MeanField):
             require(math.isinf(self.problem.beta), f"{name} moves without noise and needs beta = inf",
                     self.problem.beta, "drop beta from the problem, or this method")  # fmt: skip
+        if isinstance(method, FiniteVolume):
+            names = self.problem.reduced_coordinates
+            require(len(names) <= 2, "FiniteVolume needs one or two reduced coordinates", names[:6], "use MeanField")
         if law.kept == law.d or not isinstance(self.problem.neuron, Ridge):  # there is nothing to reduce
             return
         if law.no_reduction:
@@ -136,7 +139,7 @@ class Spec(Settings):
 
 def in_reduced(method: Method) -> bool:
     """Whether a method runs in reduced coordinates."""
-    return isinstance(method, MeanField) or getattr(method, "coordinates", "full") == "reduced"
+    return isinstance(method, Limit) or getattr(method, "coordinates", "full") == "reduced"
 
 
 def _contents(path: Path) -> str:

@@ -28,8 +28,9 @@ from widelimit.problem.statement import Problem
 COLUMN = 40
 EXAMPLES = {  # of keys that are left out
     "informative": 10, "deviations": [1.8, 0.2], "labels": [1.0, -1.0], "weights": [0.5, 0.5], "noise": 0.1,
-    "nodes": 64, "k": 2, "classes": [0, 1], "replicas": 4,
+    "nodes": 64, "k": 2, "classes": [0, 1], "replicas": 4, "cells": 100, "box": [[0.0, 5.0]], "step": 1e-3,
 }  # fmt: skip
+REQUIRED = {"n": 200, "step": 1e-2}  # keys of the methods that stand behind a '#'
 HEAD = """# Run it: widelimit run {target}
 # A key behind a '#' may be left out; remove the '#' to use it. Reference: docs/spec.md."""
 SMALL: dict[str, dict[str, Any]] = {"SGD": {"n": 200, "step": 1e-3}, "MeanField": {"points": 128}}
@@ -166,7 +167,12 @@ def _initial(start: Start) -> list[str]:
 
 
 def _method(name: str, start: Start) -> list[str]:
-    return _keys(names.METHODS[name], start.methods.get(name, {"n": 200, "step": 1e-2}))
+    if name in start.methods:
+        return _keys(names.METHODS[name], start.methods[name])
+    needed = {
+        k for k, argument in names.arguments_of(names.METHODS[name]).items() if argument.default is argument.empty
+    }
+    return _keys(names.METHODS[name], {key: value for key, value in REQUIRED.items() if key in needed})
 
 
 def _others(start: Start) -> list[str]:

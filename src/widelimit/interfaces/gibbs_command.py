@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from widelimit.errors import require
+from widelimit.errors import require, require_known
 from widelimit.interfaces.run_command import CODES, document, read, room_in, warn
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from widelimit.experiments.spec import Spec
     from widelimit.theory.gibbs import Gibbs
 
-LAW, FIGURE = "gibbs.json", "gibbs.png"
 WORDS = {"risk": "risk R", "free_energy": "free energy F"}
 Row = dict[str, Any]
 
@@ -34,12 +33,17 @@ def gibbs(
         Path | None, typer.Option(help="Folder for the results [default: named after the file].", show_default=False)
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False,
+    coordinate: Annotated[
+        str | None, typer.Option(help="Coordinate to show [default: the last one, a radius].", show_default=False)
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
 ) -> int:
     """The Gibbs law of a noisy problem, and how near the methods of its spec (and the PDE on a grid) come to it."""
     chosen = comparable(read(spec, seed))
     folder = Path(spec.stem) if out is None else out
+    if coordinate is not None:
+        require_known("coordinate", coordinate, chosen.problem.reduced_coordinates)
     from widelimit.theory.gibbs import gibbs as gibbs_law
 
     law = gibbs_law(chosen.problem, points, seed=chosen.seed)
@@ -47,7 +51,7 @@ def gibbs(
 
     with room_in(folder):
         launched = launch(chosen, folder, overwrite)
-        files = _files(chosen, law, launched, folder)
+        files = _files(chosen, law, launched, folder, coordinate)
     rows = table(law, launched)
     if as_json:
         print(json.dumps({**document(launched, rows, files), "gibbs": _numbers(law)}, allow_nan=False))
@@ -66,8 +70,6 @@ def comparable(spec: Spec) -> Spec:
     from widelimit.dynamics.methods import FiniteVolume
 
     require(spec.keep == "reduced", "run.keep must be 'reduced' beside a Gibbs law", spec.keep, "drop it")
-    require(spec.replicas is None, "run.replicas must be left out beside a Gibbs law", spec.replicas,
-            "raise n instead")  # fmt: skip
     given = any(isinstance(method, FiniteVolume) for method in spec.methods)
     if given or len(spec.problem.reduced_coordinates) > 2 or spec.problem.data.no_reduction:
         return spec
@@ -87,12 +89,14 @@ def table(law: Gibbs, launched: Launch) -> list[Row]:
 
 def _last(solution: Solution) -> dict[str, float]:
     """The same quantities of a solution at its last time; none of a run that did not reach the end."""
+    from widelimit.interfaces.solution_figures import measure_at
+
     if solution.outcome != "done":
         return {}
-    rho = solution.at(solution.times[-1])
+    rho = measure_at(solution, solution.times[-1])
     means = {f"mean {c}": float(rho.mean(rho.column(c))) for c in rho.coordinates}
     energy = {"free_energy": float(solution.dataset["free_energy"][-1])} if solution.is_density else {}
-    return {"risk": float(solution.risk[-1]), **energy, **means}
+    return {"risk": float(solution.risk[..., -1].mean()), **energy, **means}
 
 
 def _numbers(law: Gibbs) -> dict[str, float | None]:
@@ -105,14 +109,14 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path) -> list[str]:
+def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: str | None) -> list[str]:
     """Write the law and the picture, and list what is in the folder."""
     from widelimit.dynamics.solution import write_whole
-    from widelimit.experiments.launch import SPEC
+    from widelimit.experiments.launch import LAW, LAW_FIGURE, SPEC
     from widelimit.interfaces.figures import figure
-    from widelimit.interfaces.noise_figures import is_on_a_grid, law_density
+    from widelimit.interfaces.noise_figures import is_on_a_grid
 
-    densities = {c: law_density(law, c) for c in law.rho.coordinates}
+    densities = {c: law.density(c) for c in law.rho.coordinates}
     shown = {c: {"edges": edges.tolist(), "values": values.tolist()} for c, (edges, values) in densities.items()}
     text = json.dumps({**_numbers(law), "density": shown}, allow_nan=False)
     files = [write_whole(folder / LAW, lambda path: path.write_text(text, encoding="utf-8"))]
@@ -122,10 +126,10 @@ def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path) -> list[str]:
     done = [solution for solution in begun if solution.outcome == "done"]
     drawn = done if any(map(is_on_a_grid, done)) else begun
     if any(map(is_on_a_grid, drawn)):
-        picture = figure(_where_it_rests(spec, law, drawn), *drawn)
-        files.append(write_whole(folder / FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
+        picture = figure(_where_it_rests(spec, law, drawn), *drawn, coordinate=coordinate)
+        files.append(write_whole(folder / LAW_FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
     else:
-        (folder / FIGURE).unlink(missing_ok=True)
+        (folder / LAW_FIGURE).unlink(missing_ok=True)
     return [str(file) for file in files]
 
 

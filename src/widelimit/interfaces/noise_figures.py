@@ -27,14 +27,12 @@ from widelimit.interfaces.solution_figures import (
     symbol_of,
 )
 from widelimit.measures import Density, Measure
-from widelimit.theory.gibbs import PER_PANEL, Gibbs
+from widelimit.theory.gibbs import Gibbs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BINS = 120
-FAINT = 1e-200  # relative density of a node that is left out
 SMALLEST = 1e-15  # difference of free energies that is more than rounding
 ROWS = 300  # of the heat map
 BRIGHT = 1.3  # where its colours end, relative to the last density: an early peak would darken all others
@@ -75,34 +73,8 @@ def _coordinate(law: Gibbs, solutions: Sequence[Solution], wished: str | None) -
     return chosen
 
 
-def law_density(law: Gibbs, coordinate: str, bins: int = BINS) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (bins + 1,) and the density of a Gibbs law in the middle of each bin (bins,).
-
-    On a quadrature: mass over weight at every node, its logarithm interpolated, because bins would show the nodes. A
-    law on a grid keeps its cells, a law found by simulation is binned.
-    """
-    if isinstance(law.rho, Density):
-        return law.rho.marginal(coordinate)
-    if law.log_density is None:
-        return law.density(coordinate, min(bins, 60))
-    from scipy.interpolate import CubicSpline
-
-    low, high = law.density(coordinate, 1)[0]
-    nodes, where = np.unique(law.rho.column(coordinate), return_inverse=True)
-    values = np.bincount(where, law.rho.weights) / _quadrature_weights(nodes)
-    some, edges = values > values.max() * FAINT, np.linspace(low, high, bins + 1)
-    return edges, np.exp(CubicSpline(nodes[some], np.log(values[some]))(_middle(edges)))
-
-
-def _quadrature_weights(nodes: np.ndarray) -> np.ndarray:
-    """Weights of Gauss–Legendre nodes on panels."""
-    x, w = np.polynomial.legendre.leggauss(PER_PANEL)
-    panels = nodes.reshape(-1, PER_PANEL)
-    return (np.ptp(panels, axis=1)[:, None] / np.ptp(x) * w).ravel()
-
-
 def _settled(law: Gibbs, coordinate: str) -> Density:
-    edges, values = law_density(law, coordinate)
+    edges, values = law.density(coordinate)
     return Density((edges,), values * np.diff(edges), (coordinate,), (None,))
 
 
@@ -149,7 +121,7 @@ def _draw_last(axes: Axes, law: Gibbs, solutions: Sequence[Solution], coordinate
     span = extent_of([*measures, _settled(law, coordinate)], coordinate)
     finite = [s for s in solutions if not is_limit(s)]
     broad: dict[str, Any] = {"color": "black", "lw": 4.0, "alpha": 0.35, "label": r"Gibbs law $\rho_*$", "zorder": 3}
-    edges, values = law_density(law, coordinate)
+    edges, values = law.density(coordinate)
     if law.log_density is None:
         axes.stairs(values, edges, **broad)
     else:
