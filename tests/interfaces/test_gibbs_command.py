@@ -9,7 +9,6 @@ import pytest
 import widelimit as wl
 from widelimit.interfaces import gibbs_command
 from widelimit.interfaces.cli import run
-from widelimit.interfaces.noise_figures import noise_figure
 
 SPEC = """
 [problem]
@@ -104,31 +103,42 @@ def test_json_is_one_document_in_which_the_grid_comes_to_the_law(folder, capsys,
     assert np.diff(kept["density"]["r"]["edges"]) @ kept["density"]["r"]["values"] == pytest.approx(1.0, rel=1e-3)
 
 
-def test_the_free_energy_in_the_picture_is_above_that_of_the_law_on_the_same_cells(folder, solved, monkeypatch):
-    drawn = []
-
-    def figure(*records):
-        drawn.extend(records)
-        return noise_figure(*records)
-
-    monkeypatch.setattr("widelimit.interfaces.figures.figure", figure)
-    assert run(["gibbs", "noisy.toml"]) == 0
-    law, _, grid = drawn
+def test_the_picture_shows_the_law_on_the_cells_of_the_grid(ready):
+    """Its free energy is reached from above."""
+    spec, grid = wl.Spec.from_toml(SPEC), ready["FiniteVolume"]
+    law = gibbs_command.where_it_rests(spec, wl.gibbs(spec.problem, 64), list(ready.values()))
     np.testing.assert_array_equal(law.rho.edges[0], grid.final.edges[0])
     assert (grid.dataset["free_energy"].values > law.free_energy - 1e-12).all()
     assert grid.dataset["free_energy"].values[-1] == pytest.approx(law.free_energy, abs=1e-6)
 
 
-def test_a_law_found_by_simulation_has_no_gap_and_may_have_no_free_energy(folder, capsys, solved, monkeypatch):
-    rho = solved["GD"].at(4.0)
-    sample = wl.Gibbs(rho, None, risk=1.0, free_energy=np.nan, gap=np.nan, beta=20.0, error=0.01)
-    monkeypatch.setattr("widelimit.theory.gibbs.gibbs", lambda problem, points, seed: sample)
-    assert run(["gibbs", "noisy.toml"]) == 0
-    assert "R found by simulation, ± 0.01" in capsys.readouterr().out
-    assert run(["gibbs", "noisy.toml", "--overwrite", "--json"]) == 0
+SAMPLED = """
+[problem]
+ridge = 2.0
+beta = 20.0
+data = {law = "multi_index", d = 20, k = 2, link = "z1", nodes = 2}
+neuron = {activation = {name = "polynomial", coefficients = [0.0, 1.0]}}
+initial = {law = "gaussian", scale = 0.8}
+[run]
+t_end = 0.1
+save = 2
+replicas = 2
+[[method]]
+name = "GD"
+n = 10
+step = 0.05
+coordinates = "reduced"
+"""
+
+
+def test_in_three_coordinates_the_law_is_found_by_simulation(folder, capsys):
+    (folder / "wide.toml").write_text(SAMPLED)
+    assert run(["gibbs", "wide.toml", "--n", "20", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["gibbs"]["gap"] is None and document["gibbs"]["error"] == 0.01
-    assert document["rows"][1]["gibbs"] is None and document["rows"][1]["finite_volume"] is not None
+    assert document["gibbs"]["gap"] is None and document["gibbs"]["error"] > 0
+    assert [row["quantity"] for row in document["rows"]][2:] == ["mean u_1", "mean u_2", "mean r"]
+    assert document["rows"][1]["gd"] is None and document["rows"][0]["gd"] > 0
+    assert names(folder / "wide") == ["gd.nc", "gibbs.json", "spec.toml"]
 
 
 def test_a_grid_is_added_where_none_is_asked_for():

@@ -103,9 +103,6 @@ def test_noisy_particles_settle_there_and_half_the_noise_would_not():
 BAD = {
     "no noise": lambda: wl.gibbs(classes(beta=math.inf)),
     "no ridge": lambda: wl.gibbs(classes(ridge=0.0)),
-    "three coordinates": lambda: wl.gibbs(
-        wl.Problem(wl.data.multi_index(20, 2, "z1*z2"), LINE, START, ridge=0.1, beta=10.0)
-    ),
     "infinite dimension": lambda: wl.gibbs(
         wl.Problem(wl.data.single_index(math.inf, "z"), LINE, START, ridge=0.1, beta=10.0)
     ),

@@ -29,6 +29,9 @@ def gibbs(
         int | None,
         typer.Option(help="Nodes for each coordinate [default: 512 in one, 128 in two].", show_default=False),
     ] = None,
+    n: Annotated[
+        int, typer.Option(help="Neurons of the runs that simulate the law in three coordinates or more.")
+    ] = 1000,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results [default: named after the file].", show_default=False)
     ] = None,
@@ -46,7 +49,7 @@ def gibbs(
         require_known("coordinate", coordinate, chosen.problem.reduced_coordinates)
     from widelimit.theory.gibbs import gibbs as gibbs_law
 
-    law = gibbs_law(chosen.problem, points, seed=chosen.seed)
+    law = gibbs_law(chosen.problem, points, n=n, seed=chosen.seed)
     from widelimit.experiments.launch import launch
 
     with room_in(folder):
@@ -126,14 +129,14 @@ def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: s
     done = [solution for solution in begun if solution.outcome == "done"]
     drawn = done if any(map(is_on_a_grid, done)) else begun
     if any(map(is_on_a_grid, drawn)):
-        picture = figure(_where_it_rests(spec, law, drawn), *drawn, coordinate=coordinate)
+        picture = figure(where_it_rests(spec, law, drawn), *drawn, coordinate=coordinate)
         files.append(write_whole(folder / LAW_FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
     else:
         (folder / LAW_FIGURE).unlink(missing_ok=True)
     return [str(file) for file in files]
 
 
-def _where_it_rests(spec: Spec, law: Gibbs, drawn: list[Solution]) -> Gibbs:
+def where_it_rests(spec: Spec, law: Gibbs, drawn: list[Solution]) -> Gibbs:
     """The law on the cells of the PDE, whose free energy then falls to rounding instead of to the error of the grid."""
     from widelimit.measures import Density
     from widelimit.theory.gibbs import gibbs as gibbs_law
