@@ -403,3 +403,22 @@ def test_misuse_is_answered_in_one_sentence(name):
     with pytest.raises(wl.InputError) as caught:
         BAD[name]()
     assert re.fullmatch(r".*, got .*: .*\.", str(caught.value))
+
+
+def test_a_box_that_begins_above_the_origin_says_when_it_holds_mass_back_and_only_once():
+    problem = wl.Problem(
+        wl.data.gaussian_classes(40, 0.8), wl.neurons.ridge("relu"), wl.initial.gaussian(1.0), ridge=2.0
+    )
+    with pytest.warns(RuntimeWarning, match=r"last cell at r = 0\.4") as told:
+        wl.solve(problem, wl.FiniteVolume(100, ((0.4, 3.0),)), 1.0, save=5)
+    assert len(told) == 1
+
+
+def test_rounding_of_terms_that_cancel_does_not_stop_a_run():
+    """d = 40000: energy and entropy of the order of 1e5 leave a free energy of the order of 1."""
+    line = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
+    problem = wl.Problem(
+        wl.data.gaussian_classes(40000, 0.5), line, wl.initial.gaussian(78.0), ridge=2 * math.pi, beta=1.0
+    )
+    run = wl.solve(problem, wl.FiniteVolume(100, ((74.0, 84.0),)), 2.0, save=2)
+    assert float(run.final.mean(run.final.column("r") ** 2)) == pytest.approx(40000 / (2 * math.pi), rel=2e-3)

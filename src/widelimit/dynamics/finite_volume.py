@@ -22,8 +22,17 @@ import numpy as np
 from jax import Array
 
 from widelimit.dynamics.chains import implicit_step, patankar_step
-from widelimit.dynamics.flow import on_the_clock, without_jumps
-from widelimit.dynamics.fluxes import Terrain, exchange, free_energy, potential, terrain_of, upwind_change, velocities
+from widelimit.dynamics.flow import in_time, on_the_clock, without_jumps
+from widelimit.dynamics.fluxes import (
+    Terrain,
+    energy_terms,
+    exchange,
+    free_energy,
+    potential,
+    terrain_of,
+    upwind_change,
+    velocities,
+)
 from widelimit.dynamics.grid import LARGEST, Grid, grown, initial_grid
 from widelimit.dynamics.methods import FiniteVolume
 from widelimit.dynamics.motion import Motion, motion
@@ -43,7 +52,7 @@ SHARE = 0.1  # of the mass moved in a step that may be its error, so that the la
 AT_REST = 1e-13  # mass moved by rounding alone
 SLACK = 1e-13  # rounding of the free energy
 SMALLEST = 1e-13  # step, relative to the clock
-FINE, EMPTIED, UPHILL = 0, 1, 2
+FINE, EMPTIED, UPHILL, STUCK = 0, 1, 2, 3
 
 
 class Moment(NamedTuple):
@@ -87,6 +96,8 @@ def _(method: FiniteVolume, problem: Problem, seed: int, replicas: int | None = 
     land = landscape(problem, reduced=True)
     assert isinstance(land, LeastSquares)
     known: dict[Grid, Terrain] = {}
+    rules = replace(rules, dimensions=None, beta=math.inf)  # of the rules only the rates are used
+    told: list[str] = []
 
     def terrain(grid: Grid) -> Terrain:
         if grid not in known:
@@ -96,7 +107,7 @@ def _(method: FiniteVolume, problem: Problem, seed: int, replicas: int | None = 
 
     def advance(state: Cells, start: float, stop: float, tick: Tick) -> Cells:
         for leg in without_jumps(problem, start, stop):
-            rates, xi, begin, end = on_the_clock(problem, *leg)
+            rates, xi, begin, end = on_the_clock(problem, *leg) if method.step is None else in_time(problem, *leg)
             pace = Pace(replace(rules, mobility=rates), xi)
             now = begin
             while now < end:
@@ -104,10 +115,14 @@ def _(method: FiniteVolume, problem: Problem, seed: int, replicas: int | None = 
                 if not np.isfinite(state.masses).all():
                     return state
                 tick(leg[0] + (leg[1] - leg[0]) * (now - begin) / (end - begin))
-        _warn_of_sides(state, method)
+        if method.box is not None and not told:
+            told.extend(_warned_of_sides(state))
         return state
 
-    advice = f"the mass leaves every grid of {LARGEST} cells: use fewer cells, or give the box it may move in"
+    advice = (
+        f"the mass leaves every grid of {LARGEST} cells, or no step is short enough: use fewer cells, give the box it "
+        "may move in, or raise tolerance"
+    )
     return DensityRun(Cells(grid, masses, math.inf), land, advance, lambda t: t, advice, density_of)
 
 
@@ -120,7 +135,9 @@ def _call(
         wish = method.step if fixed else min(state.step, end - now)
         moment = steps(terrain(state.grid), pace, noisy, fixed, jnp.asarray(state.masses), now, end, wish,
                        method.tolerance)  # fmt: skip
-        _complain(int(moment.status), float(moment.step), method, terrain(state.grid), noisy)
+        _complain(int(moment.status), float(moment.step), method)
+        if int(moment.status) == STUCK:
+            return Cells(state.grid, np.full(state.grid.shape, math.nan), 0.0), end
         masses = np.asarray(moment.masses)
         crowded = state.grid.crowded(masses, CROWDED)
         if not crowded.any():
@@ -131,7 +148,7 @@ def _call(
         state = Cells(grid, wider, state.step)
 
 
-def _complain(status: int, largest: float, method: FiniteVolume, terrain: Terrain, noisy: bool) -> None:
+def _complain(status: int, largest: float, method: FiniteVolume) -> None:
     if status == EMPTIED:
         raise InputError(
             f"step must be at most {largest:.3g} here, so that no cell of the grid is emptied, got {method.step}: "
@@ -143,17 +160,19 @@ def _complain(status: int, largest: float, method: FiniteVolume, terrain: Terrai
         )
 
 
-def _warn_of_sides(state: Cells, method: FiniteVolume) -> None:
+def _warned_of_sides(state: Cells) -> list[str]:
+    """Say where a box holds mass back; returns what was said."""
     held = state.grid.held_back(state.masses)
-    if method.box is not None and held.max() > HELD_BACK:
-        c, end = np.unravel_index(held.argmax(), held.shape)
-        axis = state.grid.axes[c]
-        warnings.warn(
-            f"the box holds back mass: {held.max():.2g} lies in the last cell at {axis.name} = {axis.edges[-end]:.4g}; "
-            "widen the box, or leave it out",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    if held.max() <= HELD_BACK:
+        return []
+    c, end = np.unravel_index(held.argmax(), held.shape)
+    axis = state.grid.axes[c]
+    sentence = (
+        f"the box holds back mass: {held.max():.2g} lies in the last cell at {axis.name} = {axis.edges[-end]:.4g}; "
+        "widen the box, or leave it out"
+    )
+    warnings.warn(sentence, RuntimeWarning, stacklevel=4)
+    return [sentence]
 
 
 @partial(jax.jit, static_argnums=(1, 2, 3))
@@ -174,16 +193,17 @@ def steps(
         moved, error = one(at.masses, at.t, dt)
         moved = moved / jnp.sum(moved)  # rounding of one step
         energy = free_energy(terrain, noisy, moved)
-        falls = energy <= at.energy + SLACK * (1 + jnp.abs(at.energy))
+        falls = energy <= at.energy + SLACK * energy_terms(terrain, noisy, moved)
         positive = jnp.min(moved) >= 0
         if fixed:
             emptied = (dt > limit * (1 + 1e-9)) | ~positive
             status = jnp.where(emptied, EMPTIED, jnp.where(falls, FINE, UPHILL))
             good, following = status == FINE, jnp.where(emptied, limit, at.step)
         else:
-            status = jnp.asarray(FINE)
+            status = jnp.where(dt < SMALLEST * (1 + jnp.abs(end)), jnp.where(end - at.t > dt, STUCK, FINE), FINE)
             allowed = jnp.minimum(tolerance, SHARE * jnp.sum(jnp.abs(moved - at.masses)) + AT_REST)
-            good = (falls & positive & (error <= allowed)) | (dt < SMALLEST * (1 + jnp.abs(end)))
+            good = falls & positive & (error <= allowed)
+            status = jnp.where(good, FINE, status)
             wanted = dt * jnp.clip(0.9 * jnp.sqrt(allowed / jnp.maximum(error, 1e-300)), 0.2, 3.0)
             shorter = jnp.where(falls & positive, jnp.minimum(wanted, 0.8 * dt), 0.25 * dt)
             cut_short = dt < at.step  # by the end or by the limit, which says little about the next step

@@ -168,9 +168,19 @@ def on_the_clock(problem: Problem, start: float, stop: float) -> tuple[Mobility,
     rates, clock = problem.rates.between(start, stop), problem.schedule.integral
     if rates.is_constant:
         return rates, None, clock(start), clock(stop)
+    return in_time(problem, start, stop)
+
+
+def in_time(problem: Problem, start: float, stop: float) -> tuple[Mobility, Schedule | None, float, float]:
+    """The same in time."""
+    rates = problem.rates.between(start, stop)
     finite = start > 0 or bool(jnp.isfinite(problem.schedule(jnp.asarray(0.0))))
-    require(finite, "a mobility that varies smoothly needs a schedule that is finite at t = 0", problem.schedule,
-            "use windows, or put the decay in the mobility")  # fmt: skip
+    require(
+        finite,
+        "a mobility that varies smoothly, or a fixed step, needs a schedule that is finite at t = 0",
+        problem.schedule,
+        "use windows, or put the decay in the mobility",
+    )
     return rates, problem.schedule, start, stop
 
 

@@ -79,9 +79,19 @@ def free_energy(terrain: Terrain, noisy: bool, masses: Array) -> Array:
     energy = 0.5 * jnp.sum(terrain.p * misfit(terrain, masses) ** 2) + jnp.sum(masses * terrain.penalty)
     if not noisy:
         return energy
+    return energy + jnp.sum(masses * _logs(terrain, masses)) / terrain.beta
+
+
+def energy_terms(terrain: Terrain, noisy: bool, masses: Array) -> Array:
+    """Sizes of the terms of F, which may cancel, added up: its rounding is a fraction of this."""
+    size = 1 + 0.5 * jnp.sum(terrain.p * misfit(terrain, masses) ** 2) + jnp.sum(masses * terrain.penalty)
+    return size + (jnp.sum(masses * jnp.abs(_logs(terrain, masses))) / terrain.beta if noisy else 0.0)
+
+
+def _logs(terrain: Terrain, masses: Array) -> Array:
+    """log(m/v), 0 where there is no mass."""
     some = masses > 0
-    logs = jnp.where(some, jnp.log(jnp.where(some, masses, 1.0)) - terrain.log_volumes, 0.0)
-    return energy + jnp.sum(masses * logs) / terrain.beta
+    return jnp.where(some, jnp.log(jnp.where(some, masses, 1.0)) - terrain.log_volumes, 0.0)
 
 
 def bernoulli(x: Array) -> Array:

@@ -47,6 +47,11 @@ class Axis:
         return self.low + self.width * np.arange(self.cells + 1)
 
     @property
+    def at_origin(self) -> bool:
+        """Whether the low end is r = 0."""
+        return bool(self.dimension) and self.low == 0
+
+    @property
     def ends(self) -> tuple[bool, bool]:
         """Whether the axis may grow at its low and its high end; a radius ends at 0."""
         return self.can_grow and not self.dimension, self.can_grow
@@ -75,7 +80,7 @@ class Grid:
     def held_back(self, masses: np.ndarray) -> np.ndarray:
         """Mass in the outermost cells of every axis, (D, 2): low and high end; 0 at r = 0 and at separate values."""
         ends = [[np.take(masses, end, axis=c).sum() for end in (0, -1)] for c in range(len(self.axes))]
-        artificial = [[axis.dimension is None, axis.dimension != 0] for axis in self.axes]
+        artificial = [[axis.dimension != 0 and not axis.at_origin, axis.dimension != 0] for axis in self.axes]
         return np.where(artificial, ends, 0.0)
 
     def crowded(self, masses: np.ndarray, most: float) -> np.ndarray:
