@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from widelimit.experiments import points, speed
+from widelimit.experiments import grid_speed, points, speed
 
 
 def test_bench_measures_every_peer_and_says_why_one_is_missing(monkeypatch):
@@ -46,3 +46,20 @@ def test_blocks_beat_the_plain_loops_by_the_stated_factors():
         if "torch" in result["times_faster_than"]:
             assert result["times_faster_than"]["torch"] >= torch
         assert result["ours_over_floor"] <= 2.5
+
+
+def test_the_grid_is_measured_and_a_missing_peer_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pde", None)
+    result = grid_speed.measure(cells=40, repeats=1, t_end=0.5)
+    assert set(result["seconds"]) == {"ours"} and "pip install" in result["skipped"]["py_pde"]
+    assert result["lowest_mass"]["ours"] >= 0
+
+
+@pytest.mark.slow
+def test_the_grid_beats_py_pde_tenfold_and_stays_positive():
+    """On an idle machine; a ratio in one run."""
+    pytest.importorskip("pde")
+    result = grid_speed.measure()
+    assert result["times_faster_than"]["py_pde"] >= 10
+    assert result["lowest_mass"]["ours"] >= 0 > result["lowest_mass"]["py_pde"]
+    assert abs(result["risk_above_rest"]["ours"]) < 1e-6

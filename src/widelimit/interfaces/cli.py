@@ -187,9 +187,18 @@ def bench(
     n: Annotated[int, typer.Option(help="Number of neurons N.")] = 800,
     d: Annotated[int, typer.Option(help="Dimension of the data.")] = 320,
     repeats: Annotated[int, typer.Option(help="Repeats, of which the best counts.")] = 15,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="The noisy PDE on a grid beside py-pde, instead of SGD.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
 ) -> int:
     """Our speed beside the plain loops a user would write, in one run."""
+    if grid:
+        from widelimit.experiments import grid_speed
+
+        result = grid_speed.measure(repeats=repeats)
+        print(json.dumps(result)) if as_json else tables.print_grid_speed(result)
+        return 0
     from widelimit.experiments.demo import two_classes
 
     two_classes(d=d, n=n)

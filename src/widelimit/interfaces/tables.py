@@ -28,6 +28,20 @@ def print_parts(rows: list[dict[str, float]], parts: tuple[str, ...]) -> None:
     Console().print(table)
 
 
+def print_grid_speed(result: dict[str, Any]) -> None:
+    """Cost of the whole run of every peer, its lowest mass, and where it comes to rest."""
+    table = Table(title=f"the noisy PDE in one radius, {result['cells']} cells, to t = {result['t_end']:g}")
+    for heading in ("", "seconds", "ours is faster by", "lowest mass when cold", "R above rest"):
+        table.add_column(heading, justify="right")
+    for name, cost in result["seconds"].items():
+        ratio = result["times_faster_than"].get(name)
+        lowest, above = result["lowest_mass_when_cold"][name], result["risk_above_rest"][name]
+        table.add_row(name, f"{cost:.3f}", "" if ratio is None else f"{ratio:.0f}×", f"{lowest:.1e}", f"{above:+.1e}")
+    Console().print(table)
+    for peer, reason in result["skipped"].items():
+        print(f"{peer} skipped: {reason}")
+
+
 def print_speed(results: list[dict[str, Any]]) -> None:
     """Cost of a step of every peer, and how much faster ours is."""
     for result in results:
