@@ -22,7 +22,7 @@ law = wl.gibbs(problem, on=grid.final)
 # Observables
 print(f"R: Gibbs law {law.risk:.6f}, grid {grid.risk[-1]:.6f}, neurons {neurons.risk[-1]:.6f}")
 print(f"F(ρ_t) − F(ρ_*) decays like exp(−{wl.decay(problem, grid).rate:.3f} t)")
-cold = wl.cooling(problem, [50.0, 500.0, 5000.0])
+cold = wl.cooling(problem, [50.0, 5000.0])
 print("E(ρ_β) − inf E is at most", [f"{x:.1e}" for x in cold.excess], "for D/β =", list(cold.D / cold.beta))
 
 # Look

@@ -50,7 +50,7 @@ def test_blocks_beat_the_plain_loops_by_the_stated_factors():
 
 def test_the_grid_is_measured_and_a_missing_peer_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pde", None)
-    result = grid_speed.measure(cells=40, repeats=1, t_end=0.5)
+    result = grid_speed.measure(cells=200, repeats=1, t_end=0.5)
     assert set(result["seconds"]) == {"ours"} and "pip install" in result["skipped"]["py_pde"]
     assert result["lowest_mass_when_cold"]["ours"] >= 0
 

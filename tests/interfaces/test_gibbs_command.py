@@ -114,7 +114,7 @@ def test_the_picture_shows_the_law_on_the_cells_of_the_grid(ready):
 
 SAMPLED = """
 [problem]
-ridge = 2.0
+ridge = 5.0
 beta = 20.0
 data = {law = "multi_index", d = 20, k = 2, link = "z1", nodes = 2}
 neuron = {activation = {name = "polynomial", coefficients = [0.0, 1.0]}}
@@ -200,3 +200,14 @@ def test_a_method_that_diverges_exits_1_and_is_left_out(folder, capsys, solved):
     assert shown.err == "widelimit: gd diverged after t = 0: try step=0.05.\n"
     assert all(row["gd"] is None and row["finite_volume"] is not None for row in json.loads(shown.out)["rows"])
     assert (folder / "noisy" / "gibbs.png").exists()
+
+
+def test_run_takes_every_limit_and_runs_them_once_beside_replicas(folder, capsys):
+    text = SPEC.replace("save = 3", "save = 3\nreplicas = 2") + '[[method]]\nname = "JKO"\nstep = 2.0\ncells = 16\n'
+    (folder / "all.toml").write_text(text)
+    assert run(["run", "all.toml", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [method["method"] for method in document["methods"]] == ["GD", "FiniteVolume", "JKO"]
+    assert wl.load(folder / "all" / "gd.nc").replicas == 2 and wl.load(folder / "all" / "jko.nc").replicas is None
+    last = document["rows"][-1]
+    assert last["jko"] == pytest.approx(last["finite_volume"], rel=0.02)

@@ -47,7 +47,7 @@ def particles(method, times):
 
 ROUTES = {
     # method, times, bias of the method in risk, E r, E r²
-    "GD": (wl.GD(4000, 1e-2, "reduced"), [12.0, 14.0, 16.0], (0.01, 0.01, 0.04)),
+    "GD": (wl.GD(2000, 1e-2, "reduced"), [12.0, 14.0, 16.0], (0.01, 0.01, 0.04)),
     "SGD": (wl.SGD(1000, 5e-4), [12.0, 13.0, 14.0], (0.06, 0.03, 0.15)),
 }
 

@@ -18,9 +18,9 @@ def classes(beta=20.0, neuron=CURVED, ridge=0.3, d=20):
     return wl.Problem(wl.data.gaussian_classes(d, 0.6), neuron, START, ridge=ridge, beta=beta)
 
 
-def teacher(kept=1, beta=20.0, d=20):
+def teacher(kept=1, beta=20.0, d=20, ridge=0.5):
     law = wl.data.single_index(d, "z", nodes=8) if kept == 1 else wl.data.multi_index(d, kept, "z1", nodes=4)
-    return wl.Problem(law, LINE, START, ridge=0.5, beta=beta)
+    return wl.Problem(law, LINE, START, ridge=ridge, beta=beta)
 
 
 @pytest.fixture(scope="module")
@@ -75,19 +75,19 @@ def test_what_noise_costs_is_bounded_by_its_certificates():
 
 
 def test_in_three_coordinates_the_law_is_drawn_from():
-    """Two kept directions and a radius: R = (λ/(1 + λ))², E|w|² = 1/(1 + λ)² + d/(βλ)."""
-    law = wl.gibbs(teacher(kept=2), n=200)
-    assert law.log_density is None and 0 < law.error < 0.02
-    assert law.risk == pytest.approx((0.5 / 1.5) ** 2, abs=3 * law.error)
-    assert float(law.rho.mean((law.rho.theta**2).sum(axis=1))) == pytest.approx(1 / 1.5**2 + 2.0, rel=0.02)
-    energy = law.risk / 2 + 0.25 * (1 / 1.5**2 + 2.0)
-    entropy = 10 * math.log(2 * math.pi * math.e / 10)
-    assert law.free_energy == pytest.approx(energy - entropy / 20, abs=0.02)
+    """Two kept directions and a radius: R = (λ/(1 + λ))², E|w|² = 1/(1 + λ)² + d/(βλ), here λ = 2."""
+    law = wl.gibbs(teacher(kept=2, ridge=2.0), n=200)
+    assert law.log_density is None and 0 < law.error < 0.04
+    assert law.risk == pytest.approx((2 / 3) ** 2, abs=3 * law.error)
+    length = 1 / 9 + 20 / 40
+    assert float(law.rho.mean((law.rho.theta**2).sum(axis=1))) == pytest.approx(length, rel=0.02)
+    entropy = 10 * math.log(2 * math.pi * math.e / 40)
+    assert law.free_energy == pytest.approx((2 / 3) ** 2 / 2 + length - entropy / 20, abs=0.02)
 
 
 def test_finite_width_has_a_bias_of_one_over_n():
     """Linear neurons in reduced coordinates: the mean of N neurons has variance 1/(βN(1 + λ))."""
-    found = wl.particle_bias(teacher(beta=2.0), [4, 8, 16], replicas=64, t_end=6.0, step=0.02)
+    found = wl.particle_bias(teacher(beta=2.0), [4, 16], replicas=400, t_end=5.0, step=0.05)
     exact = 1 / (2.0 * 1.5 * found.n)
     assert np.all(np.abs(found.bias - exact) < 4 * found.error + 0.02 * exact)
     assert found.exponent == pytest.approx(-1, abs=0.3)

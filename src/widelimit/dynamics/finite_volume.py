@@ -33,12 +33,11 @@ from widelimit.dynamics.fluxes import (
     upwind_change,
     velocities,
 )
-from widelimit.dynamics.grid import LARGEST, Grid, grown, initial_grid
+from widelimit.dynamics.grid import LARGEST, Cells, Grid, initial_grid
 from widelimit.dynamics.methods import FiniteVolume
 from widelimit.dynamics.motion import Motion, motion
 from widelimit.dynamics.run import DensityRun, Tick, prepare
 from widelimit.errors import InputError, require
-from widelimit.measures import Density
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.least_squares import LeastSquares
 from widelimit.problem.schedules import Schedule
@@ -79,15 +78,6 @@ class Pace:
         return rates if self.xi is None else rates * self.xi(t)
 
 
-@dataclass(frozen=True)
-class Cells:
-    """The state of a run: masses on a grid, and the step to try next."""
-
-    grid: Grid
-    masses: np.ndarray
-    step: float
-
-
 @prepare.register
 def _(method: FiniteVolume, problem: Problem, seed: int, replicas: int | None = None) -> DensityRun:
     require(replicas is None, "FiniteVolume draws nothing and has no replicas", replicas, "drop replicas")
@@ -123,7 +113,7 @@ def _(method: FiniteVolume, problem: Problem, seed: int, replicas: int | None = 
         f"the mass leaves every grid of {LARGEST} cells, or no step is short enough: use fewer cells, give the box it "
         "may move in, or raise tolerance"
     )
-    return DensityRun(Cells(grid, masses, math.inf), land, advance, lambda t: t, advice, density_of)
+    return DensityRun(Cells(grid, masses), land, advance, lambda t: t, advice, Cells.density)
 
 
 def _call(
@@ -137,15 +127,15 @@ def _call(
                        method.tolerance)  # fmt: skip
         _complain(int(moment.status), float(moment.step), method)
         if int(moment.status) == STUCK:
-            return Cells(state.grid, np.full(state.grid.shape, math.nan), 0.0), end
+            return state.failed(), end
         masses = np.asarray(moment.masses)
         crowded = state.grid.crowded(masses, CROWDED)
         if not crowded.any():
             return Cells(state.grid, masses, float(moment.step)), float(moment.t)
-        grid, wider = grown(state.grid, state.masses, crowded)
-        if math.prod(grid.shape) > LARGEST:
-            return Cells(state.grid, np.full(state.grid.shape, math.nan), 0.0), end
-        state = Cells(grid, wider, state.step)
+        wider = state.grown(crowded)
+        if math.prod(wider.grid.shape) > LARGEST:
+            return state.failed(), end
+        state = wider
 
 
 def _complain(status: int, largest: float, method: FiniteVolume) -> None:
@@ -188,8 +178,7 @@ def steps(
 
     def body(at: Moment) -> Moment:
         limit = largest_step(terrain, pace, noisy, at)
-        wished = at.step if fixed else jnp.minimum(at.step, limit)
-        dt = jnp.minimum(wished, end - at.t)
+        dt = jnp.minimum(at.step if fixed else jnp.minimum(at.step, limit), end - at.t)
         moved, error = one(at.masses, at.t, dt)
         moved = moved / jnp.sum(moved)  # rounding of one step
         energy = free_energy(terrain, noisy, moved)
@@ -200,14 +189,10 @@ def steps(
             status = jnp.where(emptied, EMPTIED, jnp.where(falls, FINE, UPHILL))
             good, following = status == FINE, jnp.where(emptied, limit, at.step)
         else:
-            status = jnp.where(dt < SMALLEST * (1 + jnp.abs(end)), jnp.where(end - at.t > dt, STUCK, FINE), FINE)
             allowed = jnp.minimum(tolerance, SHARE * jnp.sum(jnp.abs(moved - at.masses)) + AT_REST)
-            good = falls & positive & (error <= allowed)
-            status = jnp.where(good, FINE, status)
-            wanted = dt * jnp.clip(0.9 * jnp.sqrt(allowed / jnp.maximum(error, 1e-300)), 0.2, 3.0)
-            shorter = jnp.where(falls & positive, jnp.minimum(wanted, 0.8 * dt), 0.25 * dt)
-            cut_short = dt < at.step  # by the end or by the limit, which says little about the next step
-            following = jnp.where(good, jnp.where(cut_short, jnp.maximum(at.step, wanted), wanted), shorter)
+            good, following = _adapted(at.step, dt, error / allowed, falls & positive)
+            vanishes = (dt < SMALLEST * (1 + jnp.abs(end))) & (dt < end - at.t)
+            status = jnp.where(~good & vanishes, STUCK, FINE)
         stays = at._replace(step=following, tried=at.tried + 1, status=status)
         moves = stays._replace(t=jnp.where(end - at.t <= dt, end, at.t + dt), masses=moved, energy=energy)
         return jax.tree.map(partial(jnp.where, good), moves, stays)
@@ -215,6 +200,15 @@ def steps(
     energy = free_energy(terrain, noisy, masses)
     start = Moment(jnp.asarray(now, float), masses, jnp.asarray(step, float), energy, jnp.asarray(0), jnp.asarray(FINE))
     return jax.lax.while_loop(unfinished, body, start)
+
+
+def _adapted(step: Array, dt: Array, error: Array, lawful: Array) -> tuple[Array, Array]:
+    """Whether a step of dt is taken, and the next to try; error relative to what is allowed, of order 2 in dt."""
+    good = lawful & (error <= 1)
+    wanted = dt * jnp.clip(0.9 / jnp.sqrt(jnp.maximum(error, 1e-300)), 0.2, 3.0)
+    shorter = jnp.where(lawful, jnp.minimum(wanted, 0.8 * dt), 0.25 * dt)
+    cut_short = dt < step  # by the end or by the largest step, which says little about the next
+    return good, jnp.where(good, jnp.where(cut_short, jnp.maximum(step, wanted), wanted), shorter)
 
 
 def _along(rule: Any, terrain: Terrain, rates: Array, psi: Array, c: int, masses: Array, dt: Any) -> Array:
@@ -254,8 +248,3 @@ def _without_noise(terrain: Terrain, pace: Pace, masses: Array, t: Array, dt: Ar
     moved = (masses + first + dt * upwind_change(terrain, pace(t + dt), first)) / 2
     off = (moved - first).ravel() @ terrain.features
     return moved, jnp.sqrt(jnp.sum(terrain.p * off**2))
-
-
-def density_of(state: Cells) -> Density:
-    """The state as a measure."""
-    return state.grid.density(state.masses)

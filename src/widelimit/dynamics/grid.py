@@ -10,6 +10,7 @@ other sides grow by cells of the same width, so that masses are never interpolat
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -88,11 +89,27 @@ class Grid:
         return (self.held_back(masses) > most) & np.array([axis.ends for axis in self.axes])
 
 
-def grown(grid: Grid, masses: np.ndarray, crowded: np.ndarray) -> tuple[Grid, np.ndarray]:
-    """The grid with half as many cells more at every crowded end (D, 2), and the masses on it."""
-    more = -(-np.array(grid.shape)[:, None] // 2) * crowded
-    axes = (axis.grown(int(below), int(above)) for axis, (below, above) in zip(grid.axes, more, strict=True))
-    return Grid(tuple(axes)), np.pad(masses, more)
+@dataclass(frozen=True)
+class Cells:
+    """The state of a run on a grid: masses, and the step to try next where steps adapt."""
+
+    grid: Grid
+    masses: np.ndarray
+    step: float = math.inf
+
+    def density(self) -> Density:
+        """As a measure."""
+        return self.grid.density(self.masses)
+
+    def grown(self, crowded: np.ndarray) -> Cells:
+        """The same masses with half as many cells more at every crowded end (D, 2)."""
+        more = -(-np.array(self.grid.shape)[:, None] // 2) * crowded
+        axes = (axis.grown(int(below), int(above)) for axis, (below, above) in zip(self.grid.axes, more, strict=True))
+        return Cells(Grid(tuple(axes)), np.pad(self.masses, more), self.step)
+
+    def failed(self) -> Cells:
+        """What tells the driver that there is no way on."""
+        return replace(self, masses=np.full(self.grid.shape, math.nan))
 
 
 def initial_grid(problem: Problem, cells: int | None, box: Any) -> tuple[Grid, np.ndarray]:

@@ -31,7 +31,7 @@ from widelimit.dynamics.jko_entropic import entropic_run
 from widelimit.dynamics.jko_quantiles import quantile_run
 from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.motion import motion
-from widelimit.dynamics.run import DensityRun, Run, Tick, prepare, whole_steps
+from widelimit.dynamics.run import DensityRun, Run, Tick, prepare, proximal_steps, whole_steps
 from widelimit.dynamics.start import initial_points
 from widelimit.errors import require
 from widelimit.potentials.landscape_base import Landscape
@@ -59,14 +59,11 @@ def _(method: JKO, problem: Problem, seed: int, replicas: int | None = None) -> 
 def _point_run(method: JKO, problem: Problem) -> Run:
     theta, weights = initial_points(problem, method.cells or POINTS, "quantile")
     land, rules = landscape(problem, reduced=True), motion(problem, reduced=True)
-    clock = problem.schedule.integral
 
     def advance(theta: Array, start: float, stop: float, tick: Tick) -> Array:
-        for k in range(round(start / method.step), round(stop / method.step)):
-            t = k * method.step
-            eta = 2 * (clock(t + method.step) - clock(t))
-            theta = proximal_points(land, theta, weights, eta * rules.rates(t + method.step / 2))
-            tick(t + method.step)
+        for middle, end, eta in proximal_steps(problem, method.step, start, stop):
+            theta = proximal_points(land, theta, weights, eta * rules.rates(middle))
+            tick(end)
         return theta
 
     advice = "the field is not finite at some point: check the activation"

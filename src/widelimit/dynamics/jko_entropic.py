@@ -23,12 +23,11 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from widelimit.dynamics.finite_volume import Cells, density_of
 from widelimit.dynamics.fluxes import Terrain, terrain_of
-from widelimit.dynamics.grid import grown, initial_grid
+from widelimit.dynamics.grid import Cells, initial_grid
 from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.motion import motion
-from widelimit.dynamics.run import DensityRun, Tick, whole_steps
+from widelimit.dynamics.run import DensityRun, Tick, proximal_steps, whole_steps
 from widelimit.errors import InputError, require
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.least_squares import LeastSquares
@@ -104,19 +103,18 @@ class Transport:
 
 def entropic_run(method: JKO, problem: Problem) -> DensityRun:
     """The scheme, ready for the driver."""
-    rules, clock = motion(problem, reduced=True), problem.schedule.integral
+    rates = np.asarray(motion(problem, reduced=True).rates(0.0))
     grid, masses = initial_grid(problem, method.cells or CELLS, None)
     land = landscape(problem, reduced=True)
     assert isinstance(land, LeastSquares)
-    moves = np.asarray(rules.rates(0.0)) > 0
-    require(bool(moves.all()) and problem.rates.is_constant, "JKO with noise in two coordinates needs rates that are "
-            "positive and constant", problem.mobility, "use FiniteVolume")  # fmt: skip
-    rates = np.asarray(rules.rates(0.0))
+    good = bool((rates > 0).all()) and problem.rates.is_constant
+    wanted = "JKO with noise in two coordinates needs rates that are positive and constant"
+    require(good, wanted, problem.mobility, "use FiniteVolume")
 
     def transport(state: Cells, eta: float) -> Transport:
         widths = np.array([axis.width for axis in state.grid.axes]) / np.sqrt(rates)
         _require_seen(widths, eta, problem.beta, method)
-        theta = density_of(state).theta / np.sqrt(rates)
+        theta = state.density().theta / np.sqrt(rates)
         return Transport(
             terrain_of(land, state.grid, problem.beta), cdist(theta, theta, "sqeuclidean") / 2, problem.beta, eta
         )
@@ -126,23 +124,22 @@ def entropic_run(method: JKO, problem: Problem) -> DensityRun:
             moved = transport(state, eta).moved(state.masses.ravel()).reshape(state.masses.shape)
             crowded = state.grid.crowded(moved, CROWDED)
             if not crowded.any():
-                return Cells(state.grid, moved, state.step)
-            grid, wider = grown(state.grid, state.masses, crowded)
-            if math.prod(grid.shape) > MOST_CELLS:
-                return Cells(state.grid, np.full(state.grid.shape, math.nan), state.step)
-            state = Cells(grid, wider, state.step)
+                return Cells(state.grid, moved)
+            wider = state.grown(crowded)
+            if math.prod(wider.grid.shape) > MOST_CELLS:
+                return state.failed()
+            state = wider
 
     def advance(state: Cells, start: float, stop: float, tick: Tick) -> Cells:
-        for k in range(round(start / method.step), round(stop / method.step)):
-            t = k * method.step
-            state = one_step(state, 2 * (clock(t + method.step) - clock(t)))
+        for _, end, eta in proximal_steps(problem, method.step, start, stop):
+            state = one_step(state, eta)
             if not np.isfinite(state.masses).all():
                 break
-            tick(t + method.step)
+            tick(end)
         return state
 
     advice = f"the mass leaves every grid of {MOST_CELLS} cells: use fewer cells, or FiniteVolume"
-    return DensityRun(Cells(grid, masses, method.step), land, advance, whole_steps(method.step), advice, density_of)
+    return DensityRun(Cells(grid, masses), land, advance, whole_steps(method.step), advice, Cells.density)
 
 
 def _require_seen(widths: np.ndarray, eta: float, beta: float, method: JKO) -> None:

@@ -30,7 +30,7 @@ from scipy.special import ndtr
 
 from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.motion import motion
-from widelimit.dynamics.run import DensityRun, Tick, whole_steps
+from widelimit.dynamics.run import DensityRun, Tick, proximal_steps, whole_steps
 from widelimit.dynamics.start import initial_factors
 from widelimit.errors import require
 from widelimit.measures import Density, log_volumes
@@ -47,19 +47,18 @@ ENOUGH = 1e-14  # decrease of F that Newton's method still promises
 
 def quantile_run(method: JKO, problem: Problem) -> DensityRun:
     """The scheme, ready for the driver."""
-    rules, clock = motion(problem, reduced=True), problem.schedule.integral
+    rules = motion(problem, reduced=True)
     edges, weights = _start(problem, method.cells or CELLS)
     land = landscape(problem, reduced=True)
     assert isinstance(land, LeastSquares)
     d = problem.groups[0].d if problem.groups else None
 
     def advance(edges: np.ndarray, start: float, stop: float, tick: Tick) -> np.ndarray:
-        for k in range(round(start / method.step), round(stop / method.step)):
-            t = k * method.step
-            eta = 2 * (clock(t + method.step) - clock(t)) * float(rules.rates(t + method.step / 2)[0])
-            if eta > 0:
-                edges = Movement(land, problem.beta, d, weights, edges, eta).minimum()
-            tick(t + method.step)
+        for middle, end, eta in proximal_steps(problem, method.step, start, stop):
+            size = eta * float(rules.rates(middle)[0])
+            if size > 0:
+                edges = Movement(land, problem.beta, d, weights, edges, size).minimum()
+            tick(end)
         return edges
 
     def density(edges: np.ndarray) -> Density:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import singledispatch
@@ -130,6 +130,13 @@ def carry(land: Landscape, theta: Array, weights: Array, move: Move) -> Array:
 def whole_steps(step: float) -> Callable[[float], float]:
     """The last multiple of the step that does not exceed a time."""
     return lambda t: int(t / step + 1e-6) * step
+
+
+def proximal_steps(problem: Problem, step: float, start: float, stop: float) -> Iterator[tuple[float, float, float]]:
+    """Middle and end of every step in between, and η = 2 ∫ξ over it."""
+    clock = problem.schedule.integral
+    for k in range(round(start / step), round(stop / step)):
+        yield (k + 0.5) * step, (k + 1) * step, 2 * (clock((k + 1) * step) - clock(k * step))
 
 
 def chunks(first: int, last: int, span: int) -> list[tuple[int, int]]:

@@ -33,8 +33,9 @@ def wasserstein(cloud: Measure, other: Measure, p: float = 2, coordinates: str |
     p            order, at least 1
     coordinates  compare only these columns; by default all, which both clouds must share
 
-    >>> one = Cloud(np.array([[0.0], [1.0]]), np.array([0.5, 0.5]), ("r",))
-    >>> wasserstein(one, Cloud(np.array([[2.0]]), np.array([1.0]), ("r",)), p=1)
+    >>> import widelimit as wl
+    >>> one = wl.Cloud(np.array([[0.0], [1.0]]), np.array([0.5, 0.5]), ("r",))
+    >>> wasserstein(one, wl.Cloud(np.array([[2.0]]), np.array([1.0]), ("r",)), p=1)
     1.5
     """
     require(is_finite(p) and p >= 1, "the order p of a distance W_p must be a number of at least 1", p, "try p=2")

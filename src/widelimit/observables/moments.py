@@ -23,7 +23,8 @@ def moment(coordinate: str, power: int = 1) -> Callable[[Measure], float]:
 def summary(cloud: Measure) -> dict[str, tuple[float, float]]:
     """Mean and standard deviation of every coordinate.
 
-    >>> summary(Cloud(np.array([[1.0], [3.0]]), np.array([0.5, 0.5]), ("r",)))
+    >>> import widelimit as wl
+    >>> summary(wl.Cloud(np.array([[1.0], [3.0]]), np.array([0.5, 0.5]), ("r",)))
     {'r': (2.0, 1.0)}
     """
     return {name: (moment(name)(cloud), float(np.sqrt(variance(name)(cloud)))) for name in cloud.coordinates}

@@ -29,7 +29,8 @@ ROUNDING = 32 * float(np.finfo(float).eps)
 def average(chi: Callable[[np.ndarray], Any]) -> Callable[[Measure], Any]:
     """ρ ↦ ∫ χ dρ: a number, or (k,) where χ has k values for each neuron.
 
-    >>> average(lambda theta: theta[:, 0] ** 2)(Cloud(np.array([[1.0], [3.0]]), np.array([0.5, 0.5]), ("r",)))
+    >>> import widelimit as wl
+    >>> average(lambda theta: theta[:, 0] ** 2)(wl.Cloud(np.array([[1.0], [3.0]]), np.array([0.5, 0.5]), ("r",)))
     5.0
     """
     require(callable(chi), "average needs a function of the array theta (n, D)", chi, "try lambda theta: theta[:, 0]")
@@ -67,7 +68,8 @@ def variance(coordinate: str) -> Callable[[Measure], float]:
 def quantile(coordinate: str, q: float | Sequence[float]) -> Callable[[Measure], Any]:
     """ρ ↦ F^{-1}(q) for the coordinate c: a value of the cloud, never between two; (k,) for k levels q.
 
-    >>> quantile("r", 0.5)(Cloud(np.array([[1.0], [2.0], [7.0]]), np.array([0.25, 0.5, 0.25]), ("r",)))
+    >>> import widelimit as wl
+    >>> quantile("r", 0.5)(wl.Cloud(np.array([[1.0], [2.0], [7.0]]), np.array([0.25, 0.5, 0.25]), ("r",)))
     2.0
     """
     listed: list[Any] = list(q) if isinstance(q, Sequence | np.ndarray) and np.ndim(q) == 1 else [q]
