@@ -120,6 +120,7 @@ def test_compare_prints_the_parts_and_saves_a_picture_and_five_records(tmp_path,
     assert (tmp_path / "compare.png").stat().st_size > 20_000
 
 
+@pytest.mark.slow
 def test_a_diverging_comparison_exits_1_with_advice_in_one_json_document(tmp_path, capsys):
     blow_up = ["--d", "12", "--n", "6", "--step", "50", "--t-end", "2e3", "--activation", "relu"]
     assert run(["compare", *blow_up, "--out", str(tmp_path), "--json"]) == 1

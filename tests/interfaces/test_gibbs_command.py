@@ -131,6 +131,7 @@ coordinates = "reduced"
 """
 
 
+@pytest.mark.slow
 def test_in_three_coordinates_the_law_is_found_by_simulation(folder, capsys):
     (folder / "wide.toml").write_text(SAMPLED)
     assert run(["gibbs", "wide.toml", "--n", "20", "--json"]) == 0

@@ -86,6 +86,7 @@ def test_misuse_is_answered_in_one_sentence(name):
     assert message.endswith(".") and "\n" not in message and len(message) < 400
 
 
+@pytest.mark.slow
 def test_parallel_wide_tanh_neurons_have_a_stated_error():
     wide = jnp.asarray([[20.0, 0.0], [20 * math.cos(0.02), 20 * math.sin(0.02)]])
     landscape = wl.landscape(problem(wl.neurons.ridge("tanh"), d=2))
