@@ -29,6 +29,7 @@ def test_the_stored_scan_is_the_equation():
     np.testing.assert_allclose(moved, w, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_convergence_of_the_points_is_measured_and_drawn():
     rows = points.measure(counts=(20, 80), fine=320, t_end=0.2)
     assert {row.placement for row in rows} == {"quantile", "gauss"}

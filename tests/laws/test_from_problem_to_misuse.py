@@ -28,6 +28,7 @@ def test_mass_that_reaches_the_origin_of_a_cone_stays_there():
     assert (np.diff(limit.risk) < 0).all()
 
 
+@pytest.mark.slow
 def test_the_given_derivative_is_used_by_the_finite_network_and_by_the_limit():
     still = wl.activations.custom(jnp.tanh, derivative=lambda x: 0 * x)
     start = problem(wl.neurons.ridge(still))

@@ -93,12 +93,6 @@ def test_finite_width_has_a_bias_of_one_over_n():
     assert found.exponent == pytest.approx(-1, abs=0.3)
 
 
-@pytest.mark.slow
-def test_the_bias_of_curved_neurons_falls_like_one_over_n():
-    found = wl.particle_bias(classes(beta=5.0), [10, 20, 40, 80], replicas=256, t_end=12.0)
-    assert found.exponent == pytest.approx(-1, abs=4 * float(np.max(found.error / found.bias)))
-
-
 BAD = {
     "decay of particles": lambda: wl.decay(classes(), wl.solve(classes(), wl.GD(4, 0.1, "reduced"), 0.2, save=2)),
     "decay too short": lambda: wl.decay(
