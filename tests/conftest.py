@@ -1,10 +1,20 @@
-"""One store of compiled functions for all workers of a run: compiling is most of the time of the tests."""
+"""Compiled functions in the tests: one store on disk for all workers, and not too many of them in memory.
 
+Compiling is most of the time of the tests. Every compiled function takes some mappings of memory, of which a process
+may have about 65,000; beyond, it crashes.
+"""
+
+import gc
 import os
 import shutil
+import sys
 import tempfile
+from pathlib import Path
+
+import pytest
 
 STORE = "JAX_COMPILATION_CACHE_DIR"
+MAPPINGS = 25_000
 
 
 def pytest_configure(config):
@@ -17,3 +27,12 @@ def pytest_unconfigure(config):
     if hasattr(config, "compiled"):
         del os.environ[STORE]
         shutil.rmtree(config.compiled, ignore_errors=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_compiled_functions():
+    yield
+    maps = Path("/proc/self/maps")
+    if "jax" in sys.modules and maps.exists() and maps.read_bytes().count(b"\n") > MAPPINGS:
+        sys.modules["jax"].clear_caches()
+        gc.collect()
