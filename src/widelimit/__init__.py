@@ -2,8 +2,8 @@
 
     f(x; ρ) = ∫ σ*(x; θ) ρ(dθ)                         a network is a measure over neurons         Problem
     R(ρ) = E (y − f(x; ρ))² = R# + 2 ∫ V dρ + ∬ U dρdρ    its risk is quadratic in the measure     landscape
-    Ψ(θ; ρ) = V(θ) + ∫ U(θ, ·) dρ + (λ/2)|θ|²             half the first variation
-    θ_i += 2 s_k [(y_k − f(x_k)) ∇σ*(x_k; θ_i) − λ θ_i]   training by samples                      SGD
+    Ψ(θ; ρ) = V(θ) + ∫ U(θ, ·) dρ + λ v(θ)                 half the first variation
+    θ_i += 2 s_k [(y_k − f(x_k)) ∇σ*(x_k; θ_i) − λ ∇v(θ_i)] training by samples                      SGD
     θ_i −= 2 s_k ∇Ψ(θ_i; ρᴺ)                              on the population risk                   GD
     dθ_i/dt = −2 ξ ∇Ψ(θ_i; ρᴺ)                            step → 0                                 ParticleFlow
     dθ̄_i/dt = −2 ξ ∇Ψ(θ̄_i; ρ_t)                           N tracers in the limiting field          NonlinearFlow
@@ -28,23 +28,24 @@ if "jax" in sys.modules:
 
 if TYPE_CHECKING:
     from widelimit import observables
-    from widelimit.dynamics.driver import solve
     from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, NonlinearFlow, ParticleFlow
-    from widelimit.dynamics.solution import Solution, load
+    from widelimit.dynamics.solve import solve
     from widelimit.errors import Diverged, InputError, Interrupted
+    from widelimit.experiments.records import load
     from widelimit.experiments.spec import Spec
     from widelimit.interfaces.figures import figure
     from widelimit.measures import Cloud, Density
     from widelimit.potentials.landscapes import landscape, reduce
     from widelimit.problem import activations, data, initial, neurons, schedules
     from widelimit.problem.mobility import Mobility
-    from widelimit.problem.statement import Problem
+    from widelimit.problem.problem import Problem
+    from widelimit.solving.solution import Solution
+    from widelimit.theory.commutation import commute
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
     from widelimit.theory.gibbs import Gibbs, gibbs
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.rates import Rates, rates
-    from widelimit.theory.sampling import commute
 
 __all__ = [
     "GD",
@@ -85,30 +86,32 @@ __all__ = [
     "particle_bias",
     "rates",
     "reduce",
+    "regularisers",
     "schedules",
     "solve",
 ]
 
 _HOMES = {
-    "problem.statement": ("Problem",),
+    "problem.problem": ("Problem",),
     "potentials.landscapes": ("landscape", "reduce"),
     "problem.mobility": ("Mobility",),
     "dynamics.methods": ("SGD", "GD", "ParticleFlow", "NonlinearFlow", "MeanField", "FiniteVolume", "JKO"),
-    "dynamics.driver": ("solve",),
-    "dynamics.solution": ("Solution", "load"),
+    "dynamics.solve": ("solve",),
+    "solving.solution": ("Solution",),
+    "experiments.records": ("load",),
     "theory.cooling": ("Cooling", "cooling"),
     "theory.long_time": ("Bias", "Decay", "decay", "particle_bias"),
     "theory.coupling": ("Comparison", "compare"),
     "theory.gibbs": ("Gibbs", "gibbs"),
     "theory.rates": ("Rates", "rates"),
-    "theory.sampling": ("commute",),
+    "theory.commutation": ("commute",),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
     "measures": ("Cloud", "Density"),
     "errors": ("Diverged", "InputError", "Interrupted"),
 }
 _MODULES = {
-    "widelimit.problem": ("activations", "data", "initial", "neurons", "schedules"),
+    "widelimit.problem": ("activations", "data", "initial", "neurons", "regularisers", "schedules"),
     "widelimit": ("observables",),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -63,6 +63,11 @@ def require_count(name: str, value: Any, example: str) -> None:
         value,
         f"try {name}={example}",
     )
+
+
+def shortened(names: Sequence[str]) -> str:
+    """Names for a sentence, the middle left out where there are many."""
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])} … {names[-1]}"
 
 
 def is_number(value: Any) -> bool:

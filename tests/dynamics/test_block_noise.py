@@ -22,8 +22,8 @@ from scipy import stats
 import widelimit as wl
 from widelimit.dynamics import sgd
 from widelimit.dynamics.block_noise import block_noise, decays, variances
-from widelimit.dynamics.run import initial_neurons
-from widelimit.dynamics.streams import stream, streams
+from widelimit.solving.protocol import initial_neurons
+from widelimit.solving.streams import stream, streams
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from widelimit.dynamics.chains import implicit_step, patankar_step
+from widelimit.dynamics.finite_volume.implicit_exchange import implicit_step, patankar_step
 
 EPS = np.finfo(float).eps
 CELLS = [1, 2, 3, 7, 12, 33]

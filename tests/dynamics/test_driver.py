@@ -10,7 +10,7 @@ import xarray as xr
 
 import widelimit as wl
 from widelimit.dynamics import flow
-from widelimit.dynamics.requests import save_times
+from widelimit.solving.settings import save_times
 
 LINEAR = wl.activations.polynomial([0.0, 1.0])
 SQUARE = wl.activations.polynomial([0.0, 0.0, 1.0])

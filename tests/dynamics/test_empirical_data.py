@@ -71,7 +71,7 @@ def test_the_risk_of_a_test_set_is_observed_beside_it(flowed, parts):
 def plain_sgd(data, theta, steps, step, seed):
     """The textbook loop over the stream of this seed, gradients by hand."""
     from widelimit.dynamics.sgd import layout_for
-    from widelimit.dynamics.streams import stream
+    from widelimit.solving.streams import stream
 
     size = layout_for(1).steps
     blocks = [data.block(stream(seed, "data"), k, size, float) for k in range(-(-steps // size))]

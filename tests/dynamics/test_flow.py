@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics.start import initial_points
-from widelimit.dynamics.streams import stream
+from widelimit.solving.placement import initial_points
+from widelimit.solving.streams import stream
 
 CURVED = wl.activations.polynomial([0.2, 1.0, 0.3])  # compiles in a third of the time of the ramp
 SOLVER = 1e-6  # a hundred steps at the default rtol

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics.jko_quantiles import Movement
+from widelimit.dynamics.jko.quantiles import Movement
 from widelimit.observables import free_energy, wasserstein
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 LINE = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
 CURVED = wl.neurons.ridge(wl.activations.polynomial([0.2, 1.0, 0.3]))

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.stats import norm
 
 import widelimit as wl
-from widelimit.dynamics.start import initial_points, random_points
+from widelimit.solving.placement import initial_points, random_points
 
 KAPPA = 0.7
 

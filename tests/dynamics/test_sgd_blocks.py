@@ -16,8 +16,8 @@ import pytest
 
 import widelimit as wl
 from widelimit.dynamics import driver, sgd  # noqa: F401  (the driver registers every dynamics)
-from widelimit.dynamics.run import prepare
-from widelimit.dynamics.streams import stream
+from widelimit.solving.protocol import prepare
+from widelimit.solving.streams import stream
 
 ROUNDING = 1e-11
 SILENT = lambda t: None  # noqa: E731

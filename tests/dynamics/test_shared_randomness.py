@@ -6,9 +6,9 @@ import pytest
 
 import widelimit as wl
 from widelimit.dynamics import driver  # noqa: F401  (registers every dynamics)
-from widelimit.dynamics.motion import motion
-from widelimit.dynamics.run import prepare
-from widelimit.dynamics.streams import stream, streams
+from widelimit.dynamics.rules import rules_of
+from widelimit.solving.protocol import prepare
+from widelimit.solving.streams import stream, streams
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -50,7 +50,7 @@ def test_replicas_have_streams_of_their_own():
 
 @pytest.mark.parametrize("reduced", [False, True])
 def test_wider_networks_meet_the_noise_of_narrow_ones(reduced):
-    rules, width = motion(problem(beta=2.0), reduced), 3 if reduced else 9
+    rules, width = rules_of(problem(beta=2.0), reduced), 3 if reduced else 9
     theta = np.random.default_rng(0).uniform(0.5, 1.0, (7, width))
     wide, narrow = (np.asarray(rules.kick(stream(0, "noise"), jax.numpy.asarray(rows), rules.rates(0.0), 0.1))
                     for rows in (theta, theta[:4]))  # fmt: skip

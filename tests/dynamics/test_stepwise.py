@@ -11,8 +11,8 @@ import pytest
 
 import widelimit as wl
 from widelimit.dynamics import sgd
-from widelimit.dynamics.run import initial_neurons
-from widelimit.dynamics.streams import stream
+from widelimit.solving.protocol import initial_neurons
+from widelimit.solving.streams import stream
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

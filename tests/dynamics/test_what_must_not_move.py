@@ -19,8 +19,8 @@ from scipy import stats
 
 import widelimit as wl
 from widelimit.dynamics import driver  # noqa: F401  (registers every dynamics)
-from widelimit.dynamics.motion import motion
-from widelimit.dynamics.run import prepare
+from widelimit.dynamics.rules import rules_of
+from widelimit.solving.protocol import prepare
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 

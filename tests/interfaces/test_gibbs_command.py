@@ -2,13 +2,14 @@
 
 import json
 
-import jax
 import numpy as np
 import pytest
 
 import widelimit as wl
 from widelimit.interfaces import gibbs_command
 from widelimit.interfaces.cli import run
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 SPEC = """
 [problem]
@@ -30,13 +31,6 @@ name = "FiniteVolume"
 cells = 40
 """
 WITHOUT_GRID = SPEC.split('[[method]]\nname = "FiniteVolume"')[0]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture
@@ -64,7 +58,7 @@ def solved(ready, monkeypatch):
             raise answer
         return answer
 
-    monkeypatch.setattr("widelimit.dynamics.driver.solve", solve)
+    monkeypatch.setattr("widelimit.dynamics.solve.solve", solve)
     return answers
 
 
@@ -167,7 +161,7 @@ def test_what_has_no_gibbs_law_is_one_sentence_and_exit_2_before_anything_is_run
     for old, new in changes.items():
         text = text.replace(old, new)
     (folder / "noisy.toml").write_text(text)
-    monkeypatch.setattr("widelimit.dynamics.driver.solve", None)
+    monkeypatch.setattr("widelimit.dynamics.solve.solve", None)
     assert run(["gibbs", "noisy.toml", *words]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1 and sentence in said.err

@@ -2,21 +2,15 @@
 
 from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 
 import widelimit as wl
 from widelimit.interfaces.solution_figures import LINES
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 BETA, RIDGE = 20.0, 0.5
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 def line(data, **noise):

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 
-import jax
 import numpy as np
 import pytest
 
@@ -17,6 +16,8 @@ import widelimit as wl
 from widelimit.experiments import launch
 from widelimit.experiments.starter import STARTS
 from widelimit.interfaces.cli import run
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 SPEC = """
 [problem]
@@ -36,13 +37,6 @@ name = "MeanField"
 points = 8
 """
 TWICE = SPEC + '[[method]]\nname = "GD"\nn = 3\nstep = 0.01\ncoordinates = "reduced"\n'
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture
@@ -109,7 +103,7 @@ def test_a_diverging_method_exits_1_and_keeps_its_record_and_the_others(folder, 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, "inside"])
 def test_an_interrupt_exits_130_and_keeps_what_was_finished(folder, capsys, monkeypatch, stop):
-    import widelimit.dynamics.driver as driver
+    import widelimit.dynamics.solve as driver
 
     solve, seen = driver.solve, []
 
@@ -152,7 +146,7 @@ def test_a_full_disk_is_one_sentence_and_exit_2(folder, capsys, monkeypatch):
 CHILD = """
 import sys
 from widelimit.dynamics import driver
-from widelimit.dynamics.solution import load
+from widelimit.solving.solution import load
 from widelimit.experiments import launch
 from widelimit.experiments.spec import Spec
 ready = load(sys.argv[1])
@@ -222,7 +216,7 @@ def test_what_turns_out_to_be_impossible_names_the_method_and_leaves_no_folder(f
     def refuse(*arguments, **settings):
         raise error
 
-    monkeypatch.setattr("widelimit.dynamics.driver.solve", refuse)
+    monkeypatch.setattr("widelimit.dynamics.solve.solve", refuse)
     assert run(["run", "two.toml"]) == 2
     said = capsys.readouterr().err
     assert said.startswith("widelimit: method[1]") and said.count("\n") == 1 and names(folder) == ["two.toml"]

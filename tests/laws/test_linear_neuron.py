@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics.streams import stream
+from widelimit.solving.streams import stream
 
 IDENTITY = wl.activations.polynomial([0.0, 1.0])
 D, N, DELTA, RIDGE = 6, 7, 0.5, 0.3
@@ -177,7 +177,7 @@ def test_outer_weights_of_constant_neurons_follow_their_own_exact_solution(metho
 
 def _prepared(p, method, seed):
     from widelimit.dynamics import driver  # noqa: F401  (registers every dynamics)
-    from widelimit.dynamics.run import prepare
+    from widelimit.solving.protocol import prepare
 
     return prepare(method, p, seed)
 

@@ -16,14 +16,15 @@ Averages over replicas must lie within 4 standard errors.
 import functools
 import math
 
-import jax
 import numpy as np
 import pytest
 from scipy import stats
 
 import widelimit as wl
 from widelimit.dynamics import driver  # noqa: F401  (registers every dynamics)
-from widelimit.dynamics.run import prepare
+from widelimit.solving.protocol import prepare
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 N, D, DELTA, RIDGE, BETA, STEP, STEPS, BATCH, REPLICAS = 4, 9, 0.5, 0.3, 2.0, 0.1, 7, 2, 600
 C, DECAY, SLOWING = 1 + DELTA**2, 0.7, 0.5
@@ -46,13 +47,6 @@ METHODS = {
     "reduced NonlinearFlow": wl.NonlinearFlow(N, "reduced", points=4, noise_step=STEP),
 }
 FULL, REDUCED = list(METHODS)[:4], list(METHODS)[4:]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @functools.cache

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 import widelimit as wl
-from widelimit.dynamics.start import initial_points
+from widelimit.solving.placement import initial_points
 
 
 def cloud_of(values, weights=None):

@@ -17,7 +17,7 @@ from scipy.special import roots_jacobi
 
 import widelimit as wl
 from widelimit.measures import Cloud
-from widelimit.potentials.features import multi_orders, multi_weight
+from widelimit.potentials.reduced_landscape import multi_orders, multi_weight
 from widelimit.potentials.hermite import angle_moment
 
 DRAWS = 20_000

@@ -6,7 +6,6 @@ The integrals are split at the kinks of the activation and know nothing of the n
 import math
 from itertools import pairwise
 
-import jax
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -14,13 +13,7 @@ from scipy.integrate import quad
 import widelimit as wl
 from widelimit.measures import Cloud
 
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    """Half the compile time for small programs whose speed does not matter."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 THREE = {"deviations": [0.5, 1.0, 1.8], "labels": [1.0, -2.0, 0.5], "weights": [0.5, 0.2, 0.3]}

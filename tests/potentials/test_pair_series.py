@@ -11,7 +11,7 @@ import pytest
 import widelimit as wl
 from widelimit.measures import Cloud
 from widelimit.potentials.pair_series import deviations, families
-from widelimit.potentials.pairwise import _climb, _kernel_risk, _series_risk
+from widelimit.potentials.pairwise_landscape import _climb, _kernel_risk, _series_risk
 from widelimit.problem import activations as ac
 
 D, N, RIDGE = 12, 8, 0.1

@@ -11,7 +11,7 @@ import widelimit as wl
 from widelimit.errors import InputError
 from widelimit.measures import Cloud
 from widelimit.potentials.pair_kernels import kernel
-from widelimit.potentials.pairwise import _climb, _kernel_risk, _series_risk
+from widelimit.potentials.pairwise_landscape import _climb, _kernel_risk, _series_risk
 from widelimit.potentials.smoothing import smoothed
 from widelimit.potentials.square_moments import mean_square, mean_square_slope
 from widelimit.problem import activations as ac

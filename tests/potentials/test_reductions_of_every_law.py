@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass, replace
 from functools import cache
 
-import jax
 import numpy as np
 import pytest
 from scipy.special import erf, roots_jacobi
@@ -15,13 +14,7 @@ from scipy.special import erf, roots_jacobi
 import widelimit as wl
 from widelimit.measures import Cloud
 
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    """Half the compile time for small programs whose speed does not matter."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 DRAWS = 40_000

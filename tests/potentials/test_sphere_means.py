@@ -12,13 +12,7 @@ import widelimit as wl
 from widelimit.potentials.smoothing import value
 from widelimit.potentials.spherical import hinge, sphere_mean, tail
 
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    """Half the compile time for small programs whose speed does not matter."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 M = np.array([-3.0, -0.4, 0.0, 0.2, 1.1, 6.0])

@@ -70,7 +70,7 @@ def test_single_precision_samples_are_standard_normal_and_uncorrelated():
     import jax
     from scipy import stats
 
-    from widelimit.problem.law import normals
+    from widelimit.problem.data.data_law import normals
 
     z = np.asarray(normals(jax.random.key(3), (501, 401), "float32"), float).ravel()
     root = np.sqrt(len(z))

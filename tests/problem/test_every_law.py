@@ -11,13 +11,7 @@ import pytest
 import widelimit as wl
 from widelimit.errors import InputError
 
-
-@pytest.fixture(scope="module", autouse=True)
-def quick_compilation():
-    """Half the compile time for small programs whose speed does not matter."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 
 N = 40_000

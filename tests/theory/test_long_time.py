@@ -8,6 +8,8 @@ import pytest
 
 import widelimit as wl
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 LINE = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
 CURVED = wl.neurons.ridge(wl.activations.polynomial([0.2, 1.0, 0.3]))
 START = wl.initial.gaussian(1.0)
@@ -83,6 +85,15 @@ def test_in_three_coordinates_the_law_is_drawn_from():
     assert float(law.rho.mean((law.rho.theta**2).sum(axis=1))) == pytest.approx(length, rel=0.02)
     entropy = 10 * math.log(2 * math.pi * math.e / 40)
     assert law.free_energy == pytest.approx((2 / 3) ** 2 / 2 + length - entropy / 20, abs=0.02)
+
+
+def test_where_the_data_allow_no_reduction_the_law_is_drawn_from_in_full_coordinates():
+    """Linear neurons on the hypercube: R = (λ/(1 + λ))², up to the bias d/(βN(1 + λ)) of the angles."""
+    problem = wl.Problem(wl.data.hypercube(4, "z1"), LINE, START, ridge=2.0, beta=20.0)
+    law = wl.gibbs(problem, n=100)
+    assert law.rho.coordinates == ("w_1", "w_2", "w_3", "w_4")
+    assert law.risk == pytest.approx((2 / 3) ** 2, abs=3 * law.error + 0.03)  # 4096 draws stand for the data
+    assert float(law.rho.mean(law.rho.column("w_1"))) == pytest.approx(1 / 3, abs=0.02)
 
 
 def test_finite_width_has_a_bias_of_one_over_n():

@@ -1,1 +1,1 @@
-"""3. How ρ moves: one equation per file, one driver `solve`."""
+"""4. How ρ moves: one equation per file, and `solve`, the table from a method to its dynamics."""

@@ -60,13 +60,14 @@ def decays(shrink: Array) -> Decays:
     return Decays(jnp.tril(ratio, -1), earlier * jnp.exp(before), left, shrink)
 
 
-def block_noise(key: Array, x: Array, gram: Array, decay: Decays, spread: Array, moves: Array, n: int) -> Noise:
+def block_noise(key: Array, x: Array, decay: Decays, spread: Array, moves: Array, n: int) -> Noise:
     """The noise of a block for n neurons.
 
-    x       (B, d)    its samples, whole batches one after the other; gram = x xᵀ
+    x       (B, d)    its samples, whole batches one after the other
     spread  (steps,)  variances ς²
     moves   (steps,)  whether the step does anything
     """
+    gram = x @ x.T
     first, second = jax.random.split(key)
     z = jax.random.normal(first, (len(x), n), x.dtype)
     g = jax.random.normal(second, (n, x.shape[1]), x.dtype)

@@ -10,80 +10,69 @@ The steps of SGD with the expectation over the sample taken: explicit Euler for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from widelimit.dynamics.methods import GD
-from widelimit.dynamics.motion import Motion, motion
-from widelimit.dynamics.run import Run, Tick, carry, chunks, initial_neurons, per_replica, prepare, whole_steps
-from widelimit.dynamics.streams import streams
-from widelimit.potentials.landscape_base import Landscape
+from widelimit.dynamics.rules import Rules, rules_of
+from widelimit.frozen import Frozen
+from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
-from widelimit.problem.schedules import Schedule, step_sizes
-from widelimit.problem.statement import Problem
+from widelimit.problem.problem import Problem
+from widelimit.problem.schedules import Steps, steps_of
+from widelimit.solving.clock import chunks, whole_steps
+from widelimit.solving.placement import initial_neurons
+from widelimit.solving.protocol import Run, view_neurons
+from widelimit.solving.replicas import Leg, Plan, advancing_on
+from widelimit.solving.streams import streams
 
 STEPS_PER_CALL = 64  # between two looks at the clock and at the certificate of the landscape
 
 
-@dataclass(frozen=True)
-class Descent:
-    """All that stays the same from step to step."""
+class Descent(Frozen, eq=False):
+    """Neurons in their own field, step by step."""
 
-    motion: Motion
-    schedule: Schedule
-    step: float
+    land: Landscape
+    rules: Rules
+    steps: Steps
+    weights: Array
+
+    def step(self, k: Array, theta: Array, key: Array) -> Array:
+        """θ after step k."""
+        size, rates = self.steps.sizes(k), self.rules.rates(k * self.steps.step)
+        moved = theta - 2 * size * rates * self.land.self_gradient(theta, self.weights)
+        moved = self.rules.lengths(moved)
+        if self.rules.is_noisy:
+            moved = self.rules.kick(jax.random.fold_in(key, k), moved, rates, size)
+        return self.rules.retract(moved)
+
+    def move(self, theta: Array, key: Array, span: tuple[int, int]) -> Array:
+        """θ after steps first, …, last − 1."""
+        return jax.lax.fori_loop(*span, lambda k, theta: self.step(k, theta, key), theta)
+
+    def on(self, land: Landscape) -> Descent:
+        """The same descent on another landscape."""
+        return replace(self, land=land)
 
 
-@prepare.register
-def _(method: GD, problem: Problem, seed: int, replicas: int | None = None) -> Run:
+def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
+    """N neurons drawn from ρ_0."""
     reduced = method.coordinates == "reduced"
     theta = initial_neurons(problem, seed, method.n, reduced, replicas)
-    descent = Descent(motion(problem, reduced), problem.schedule, method.step)
-    land, weights, keys = (
-        landscape(problem, reduced),
-        jnp.full(method.n, 1 / method.n),
-        streams(seed, "noise", replicas),
-    )
+    weights = jnp.full(method.n, 1 / method.n)
+    steps = steps_of(problem.xi, method.step)
+    descent = Descent(landscape(problem, reduced), rules_of(problem, reduced), steps, weights)
 
-    def move(cheap: Landscape, theta: Array, span: tuple[int, int]) -> Array:
-        return gd_steps(cheap, descent, replicas, theta, weights, keys, *span)
+    def legs(start: float, stop: float) -> Iterator[Leg]:
+        for span in chunks(start, stop, method.step, STEPS_PER_CALL):
+            yield Leg(descent, span, span[1] * method.step)
 
-    def advance(theta: Array, start: float, stop: float, tick: Tick) -> Array:
-        for span in chunks(round(start / method.step), round(stop / method.step), STEPS_PER_CALL):
-            theta = carry(land, theta, weights, partial(move, span=span))
-            if not bool(jnp.isfinite(theta).all()):
-                return theta
-            tick(span[1] * method.step)
-        return theta
-
+    advance = advancing_on(
+        descent.land, Plan(legs, streams(seed, "noise", replicas), replicas), lambda theta: theta, weights
+    )  # fmt: skip
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
-    return Run(theta, weights, land, advance, whole_steps(method.step), advice)
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def gd_steps(
-    land: Landscape, descent: Descent, replicas: int | None, theta: Array, weights: Array, keys: Array, first: Array,
-    last: Array,
-) -> Array:  # fmt: skip
-    """The iterates after steps first, …, last − 1."""
-
-    def body(k: Array, theta: Array) -> Array:
-        size = step_sizes(descent.schedule, descent.step, k)
-        return per_replica(partial(_one_step, land, descent, weights, k, size), replicas)(theta, keys)
-
-    return jax.lax.fori_loop(first, last, body, theta)
-
-
-def _one_step(
-    land: Landscape, descent: Descent, weights: Array, k: Array, size: Array, theta: Array, key: Array
-) -> Array:
-    rules = descent.motion
-    rates = rules.rates(k * descent.step)
-    moved = rules.lengths(theta - 2 * size * rates * land.self_gradient(theta, weights))
-    if rules.is_noisy:
-        moved = rules.kick(jax.random.fold_in(key, k), moved, rates, size)
-    return rules.retract(moved)
+    return Run(theta, advance, view_neurons(descent.land, weights), whole_steps(method.step), advice)

@@ -5,22 +5,25 @@
 in reduced coordinates. ρ_t = Σ_j p_j δ(θ_j(t)), where the points start on ρ_0 and move with the flow:
 dθ_j/dt = −2 ξ M ∇Ψ(θ_j; ρ_t). The only error besides that of the ODE solver is how well Σ_j p_j δ(θ_j(0)) integrates.
 
-Scheme: placement of the points in widelimit.dynamics.start, adaptive Tsit5 in widelimit.dynamics.flow.
+Scheme: placement of the points in widelimit.solving.placement, adaptive Tsit5 in widelimit.solving.flows.
 """
 
 from __future__ import annotations
 
-from widelimit.dynamics.flow import particle_run
 from widelimit.dynamics.methods import MeanField
-from widelimit.dynamics.run import Run, prepare, require_no_noise
-from widelimit.dynamics.start import initial_points
-from widelimit.errors import require
-from widelimit.problem.statement import Problem
+from widelimit.dynamics.particle_flow import Interacting, smooth_run
+from widelimit.dynamics.rules import rules_of
+from widelimit.potentials.landscapes import landscape
+from widelimit.problem.problem import Problem
+from widelimit.solving.flows import Solver
+from widelimit.solving.placement import initial_points
+from widelimit.solving.protocol import Run, require_no_noise, require_single
 
 
-@prepare.register
-def _(method: MeanField, problem: Problem, seed: int, replicas: int | None = None) -> Run:
+def ready(method: MeanField, problem: Problem, seed: int, replicas: int | None) -> Run:
+    """Points placed on ρ_0, in their own field."""
     require_no_noise(problem, method)
-    require(replicas is None, "MeanField draws nothing and has no replicas", replicas, "drop replicas")
+    require_single(replicas, "MeanField")
     theta, weights = initial_points(problem, method.points, method.placement)
-    return particle_run(problem, method, theta, weights, True, seed, None)
+    flow = Interacting(landscape(problem, reduced=True), rules_of(problem, reduced=True), weights)
+    return smooth_run(flow, problem, Solver(method.rtol, method.atol, method.stiff), theta, None)

@@ -2,8 +2,8 @@
 
 SGD             widelimit.dynamics.sgd       fresh samples
 GD              widelimit.dynamics.gd        the same steps with the population gradient
-ParticleFlow    widelimit.dynamics.flow      steps to 0
-NonlinearFlow   widelimit.dynamics.tracers   the neurons no longer feel each other, only the limit
+ParticleFlow    widelimit.dynamics.particle_flow   steps to 0
+NonlinearFlow   widelimit.dynamics.nonlinear_flow   the neurons no longer feel each other, only the limit
 MeanField       widelimit.dynamics.mean_field   the limit itself, carried by points
 FiniteVolume    widelimit.dynamics.finite_volume   the limit on a grid, with and without noise
 JKO             widelimit.dynamics.jko         the limit as a sequence of minimisations
@@ -12,16 +12,15 @@ JKO             widelimit.dynamics.jko         the limit as a sequence of minimi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from widelimit.errors import is_finite, require, require_count, require_known, require_positive
+from widelimit.frozen import Value, as_number, static
 
 COORDINATES = ("full", "reduced")
 PLACEMENTS = ("gauss", "quantile")
 
 
-@dataclass(frozen=True)
-class SGD:
+class SGD(Value):
     """Stochastic gradient descent: n neurons, one fresh sample (or a fresh batch) per step.
 
     n      number of neurons
@@ -30,20 +29,20 @@ class SGD:
     dtype  "float64" or "float32" (which draws samples of its own)
     """
 
-    n: int
+    n: int = static()
     step: float
-    batch: int = 1
-    dtype: str = "float64"
+    batch: int = static(default=1)
+    dtype: str = static(default="float64")
 
     def __post_init__(self) -> None:
         require_count("n", self.n, "800")
         require_positive("step", self.step, "1e-4")
         require_count("batch", self.batch, "1")
         require_known("dtype", self.dtype, ("float32", "float64"))
+        self.settle(step=as_number(self.step))
 
 
-@dataclass(frozen=True)
-class GD:
+class GD(Value):
     """Gradient descent on the population risk, on the clock of SGD.
 
     n            number of neurons
@@ -51,18 +50,18 @@ class GD:
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
     """
 
-    n: int
+    n: int = static()
     step: float
-    coordinates: str = "full"
+    coordinates: str = static(default="full")
 
     def __post_init__(self) -> None:
         require_count("n", self.n, "200")
         require_positive("step", self.step, "1e-3")
         require_known("coordinates", self.coordinates, COORDINATES)
+        self.settle(step=as_number(self.step))
 
 
-@dataclass(frozen=True)
-class ParticleFlow:
+class ParticleFlow(Value):
     """Gradient flow of n interacting neurons on the population risk.
 
     n            number of neurons
@@ -72,22 +71,22 @@ class ParticleFlow:
     stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude; not with noise
     """
 
-    n: int
-    coordinates: str = "full"
+    n: int = static()
+    coordinates: str = static(default="full")
     rtol: float = 1e-8
     atol: float = 1e-10
     noise_step: float = 1e-3
-    stiff: bool = False
+    stiff: bool = static(default=False)
 
     def __post_init__(self) -> None:
         require_count("n", self.n, "200")
         require_known("coordinates", self.coordinates, COORDINATES)
         _check_solver(self.rtol, self.atol, self.stiff)
         require_positive("noise_step", self.noise_step, "1e-3")
+        self.settle(rtol=float(self.rtol), atol=float(self.atol), noise_step=float(self.noise_step))
 
 
-@dataclass(frozen=True)
-class NonlinearFlow:
+class NonlinearFlow(Value):
     """n independent neurons, passive tracers in the field of the limit, which is solved beside them.
 
     n            number of tracers
@@ -100,14 +99,14 @@ class NonlinearFlow:
     stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude; not with noise
     """
 
-    n: int
-    coordinates: str = "full"
-    points: int = 400
-    placement: str = "quantile"
+    n: int = static()
+    coordinates: str = static(default="full")
+    points: int = static(default=400)
+    placement: str = static(default="quantile")
     rtol: float = 1e-8
     atol: float = 1e-10
     noise_step: float = 1e-3
-    stiff: bool = False
+    stiff: bool = static(default=False)
 
     def __post_init__(self) -> None:
         require_count("n", self.n, "200")
@@ -115,10 +114,10 @@ class NonlinearFlow:
         _check_points(self.points, self.placement)
         _check_solver(self.rtol, self.atol, self.stiff)
         require_positive("noise_step", self.noise_step, "1e-3")
+        self.settle(rtol=float(self.rtol), atol=float(self.atol), noise_step=float(self.noise_step))
 
 
-@dataclass(frozen=True)
-class MeanField:
+class MeanField(Value):
     """The limit itself: the PDE in reduced coordinates, carried by weighted points placed on ρ_0 deterministically.
 
     points      how many (rounded up to a power of two where ρ_0 has two or more random coordinates)
@@ -128,19 +127,19 @@ class MeanField:
     stiff       an implicit solver, for rates of the blocks that differ by orders of magnitude
     """
 
-    points: int = 400
-    placement: str = "quantile"
+    points: int = static(default=400)
+    placement: str = static(default="quantile")
     rtol: float = 1e-8
     atol: float = 1e-10
-    stiff: bool = False
+    stiff: bool = static(default=False)
 
     def __post_init__(self) -> None:
         _check_points(self.points, self.placement)
         _check_solver(self.rtol, self.atol, self.stiff)
+        self.settle(rtol=float(self.rtol), atol=float(self.atol))
 
 
-@dataclass(frozen=True)
-class FiniteVolume:
+class FiniteVolume(Value):
     """The limit on a grid, with or without noise, in one or two reduced coordinates.
 
     cells      for each coordinate (400 in one dimension, 100 in two)
@@ -149,7 +148,7 @@ class FiniteVolume:
     tolerance  error of an adaptive step, in units of mass with noise, of the network without
     """
 
-    cells: int | None = None
+    cells: int | None = static(default=None)
     box: tuple[tuple[float, float], ...] | None = None
     step: float | None = None
     tolerance: float = 1e-4
@@ -159,14 +158,14 @@ class FiniteVolume:
         if self.step is not None:
             require_positive("step", self.step, "1e-3")
         require_positive("tolerance", self.tolerance, "1e-4")
+        self.settle(step=as_number(self.step), tolerance=float(self.tolerance))
         if self.box is not None:
             good = isinstance(self.box, Sequence) and bool(self.box) and all(map(_is_side, self.box))
             require(good, "box must hold (low, high) for each coordinate", self.box, "try box=((0.0, 5.0),)")
-            object.__setattr__(self, "box", tuple((float(low), float(high)) for low, high in self.box))
+            self.settle(box=tuple((float(low), float(high)) for low, high in self.box))
 
 
-@dataclass(frozen=True)
-class JKO:
+class JKO(Value):
     """The limit by minimising movements: every step minimises the (free) energy plus a transport cost.
 
     step   time step on the clock of the other dynamics; any step lowers the energy, the error is of order 1 in it
@@ -175,11 +174,12 @@ class JKO:
     """
 
     step: float
-    cells: int | None = None
+    cells: int | None = static(default=None)
 
     def __post_init__(self) -> None:
         require_positive("step", self.step, "1e-2")
         _check_cells(self.cells)
+        self.settle(step=as_number(self.step))
 
 
 def _check_cells(cells: int | None) -> None:

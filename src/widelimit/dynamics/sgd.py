@@ -21,8 +21,9 @@ goes step by step (widelimit.dynamics.stepwise).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,16 +31,21 @@ from jax import Array
 
 from widelimit.dynamics.block_noise import block_noise, decays
 from widelimit.dynamics.methods import SGD
-from widelimit.dynamics.motion import Motion, motion
-from widelimit.dynamics.run import Run, Tick, chunks, in_groups, initial_neurons, per_replica, prepare, whole_steps
-from widelimit.dynamics.stepwise import step_by_step
-from widelimit.dynamics.streams import streams
-from widelimit.potentials.landscape_base import split_columns
+from widelimit.dynamics.rules import Rules, rules_of
+from widelimit.dynamics.stepwise import one_step
+from widelimit.frozen import Frozen, static
+from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
-from widelimit.problem.law import DataLaw
+from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Custom, Neuron, Ridge
-from widelimit.problem.schedules import Schedule, step_sizes
-from widelimit.problem.statement import Problem
+from widelimit.problem.problem import Problem
+from widelimit.problem.regularisers import Penalty, Squares
+from widelimit.problem.schedules import Steps, steps_of
+from widelimit.solving.clock import chunks, whole_steps
+from widelimit.solving.placement import initial_neurons
+from widelimit.solving.protocol import Run, view_neurons
+from widelimit.solving.replicas import Leg, Plan, advancing
+from widelimit.solving.streams import streams
 
 BLOCK_ROWS = 128
 SUB_ROWS = 16
@@ -65,29 +71,165 @@ class Layout:
         return self.units * self.batch
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """All that stays the same from block to block; ``stepwise`` forgoes the blocks."""
+class Block(NamedTuple):
+    """The samples of a block with their paces s_k m (steps, blocks of parameters), and its random key."""
+
+    x: Array  # (B, d)
+    y: Array  # (B,)
+    paces: Array
+    key: Array
+
+
+class Iteration(Frozen, eq=False):
+    """All that stays the same from block to block.
+
+    decay     λ of every block of parameters (those of the scalars, that of w), None without a ridge
+    stepwise  whether a block goes step by step
+    """
 
     data: DataLaw
     neuron: Neuron
-    ridge: float
-    schedule: Schedule
-    step: float
-    rules: Motion
-    layout: Layout
-    stepwise: bool = False
+    rules: Rules
+    steps: Steps
+    penalty: Penalty
+    decay: tuple[float, ...] | None
+    layout: Layout = static()
+    stepwise: bool = static()
+
+    def move(self, theta: Array, keys: tuple[Array, Array], span: tuple[int, int]) -> Array:
+        """θ after steps first, …, last − 1; the memory used does not depend on how many they are."""
+        (first, last), (data_key, noise_key), steps = span, keys, self.layout.steps
+
+        def body(index: Array, theta: Array) -> Array:
+            k = index * steps + jnp.arange(steps)
+            x, y = self.data.block(data_key, index, steps * self.layout.batch, theta.dtype)
+            begin = jnp.maximum(first - index * steps, 0)  # a block that runs twice has fresh noise each time
+            key = jax.random.fold_in(jax.random.fold_in(noise_key, index), begin)
+            paces = self.paces(k, (k >= first) & (k < last)).astype(theta.dtype)
+            return (self.step_by_step if self.stepwise else self.block)(theta, Block(x, y, paces, key))
+
+        return jax.lax.fori_loop(first // steps, -(-last // steps), body, theta)
+
+    def paces(self, k: Array, inside: Array) -> Array:
+        """s_k m of every block of parameters (steps, blocks), 0 for the steps that are not taken."""
+        sizes = jnp.where(inside, self.steps.sizes(k), 0.0)
+        at = self.rules.mobility.at
+        rates = [jnp.broadcast_to(at(b, k * self.steps.step), k.shape) for b in self.rules.columns.blocks]
+        return sizes[:, None] * jnp.stack(rates, axis=1)
+
+    def step_by_step(self, theta: Array, block: Block) -> Array:
+        """The plain loop, for what blocks cannot do."""
+
+        def step(k: Array, theta: Array) -> Array:
+            rows = k * self.layout.batch
+            x, y = (jax.lax.dynamic_slice_in_dim(part, rows, self.layout.batch) for part in (block.x, block.y))
+            pace = jnp.repeat(block.paces[k], jnp.asarray(self.rules.columns.sizes), total_repeat_length=theta.shape[1])
+            key = jax.random.fold_in(block.key, k)
+            return one_step(self.neuron, self.rules, self.penalty, theta, (x, y), (pace, key))
+
+        return jax.lax.fori_loop(0, len(block.paces), step, theta)
+
+    def block(self, theta: Array, block: Block) -> Array:
+        """Move the neurons through the samples of a block."""
+        scalars, w = theta[:, : self.rules.scalars], theta[:, self.rules.scalars :]
+        lay, x, paces = self.layout, block.x, block.paces
+        s, gram, noise = x @ w.T, x @ x.T, None
+        ridge = 0.0 if self.decay is None else self.decay[-1]
+        decay = decays(1 - 2 * ridge * paces[:, -1]) if self.decay is not None or self.rules.is_noisy else None
+        if decay is not None and self.rules.beta is not None:
+            spread = 4 / self.rules.beta * paces[:, -1]
+            noise = block_noise(block.key, x, decay, spread.astype(x.dtype), jnp.any(paces > 0, axis=1), len(w))
+        if decay is not None and self.decay is not None:
+            within, before = (jnp.repeat(part, lay.batch, axis=0) for part in (decay.within, decay.before))
+            s, gram = before[:, None] * s, jnp.repeat(within, lay.batch, axis=1) * gram
+        s = s if noise is None else s + noise.felt
+        scalars, coefficients = self._triangle(scalars, s, gram, block, self._scalar_noise(block, len(w)))
+        if decay is not None and self.decay is not None:
+            coefficients = jnp.repeat(decay.left, lay.batch)[:, None] * coefficients
+            w = decay.before[-1] * decay.shrink[-1] * w
+        if noise is None:
+            return jnp.concatenate([scalars, w + coefficients.T @ x], axis=1)
+        return jnp.concatenate([scalars, w + noise.fresh + (coefficients + noise.along).T @ x], axis=1)
+
+    def _scalar_noise(self, block: Block, n: int) -> Array | None:
+        """√(4 s_k m/β) g of the scalars, (steps, n, scalars), if there is noise."""
+        if self.rules.beta is None:
+            return None
+        paces = block.paces
+        spread = jnp.sqrt(4 / self.rules.beta * paces[:, :-1]).astype(paces.dtype)
+        shape = (len(paces), n, self.rules.scalars)
+        return spread[:, None, :] * jax.random.normal(jax.random.fold_in(block.key, 2), shape, paces.dtype)
+
+    def _triangle(
+        self, scalars: Array, s: Array, gram: Array, block: Block, noise: Array | None
+    ) -> tuple[Array, Array]:
+        """The scalars after the block, and its rows C (B, n): sub-block after sub-block."""
+        lay = self.layout
+        done: list[Array] = []
+        for j in range(lay.subs):
+            rows = slice(j * lay.sub_rows, (j + 1) * lay.sub_rows)
+            steps = slice(j * lay.units, (j + 1) * lay.units)
+            h = s[rows]
+            if done:
+                h = h + gram[rows, : j * lay.sub_rows] @ jnp.concatenate(done)
+            part = block._replace(y=block.y[rows], paces=block.paces[steps])
+            own = None if noise is None else noise[steps]
+            scalars, moved = self._sub_block(scalars, h, gram[rows, rows], part, own)
+            done.append(moved)
+        return scalars, jnp.concatenate(done)
+
+    def _sub_block(
+        self, scalars: Array, h: Array, gram: Array, block: Block, noise: Array | None
+    ) -> tuple[Array, Array]:
+        """Step through one sub-block, batch by batch; returns the scalars and the rows C (sub_rows, n)."""
+        neuron, lay, n, columns, paces = self.neuron, self.layout, h.shape[1], self.rules.columns, block.paces
+        assert isinstance(neuron, Ridge)  # others go step by step
+        shrink = jnp.zeros(len(columns.scalars)) if self.decay is None else jnp.stack(self.decay[:-1] or (0.0,))
+        shrink = shrink[: len(columns.scalars)].astype(h.dtype)
+
+        def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            moves, scalars = carry
+            a, b, _ = columns.split(scalars)
+            base, g, labels = (
+                jax.lax.dynamic_slice_in_dim(part, k * lay.batch, lay.batch) for part in (h, gram, block.y)
+            )
+            pre = base + g @ moves
+            if "b" in columns.scalars:
+                pre = pre + b
+            out, slope = jax.jvp(neuron.sigma, (pre,), (jnp.ones_like(pre),))
+            error = 2 / lay.batch * (labels - out @ (a / n))
+            pull = error[:, None] * (slope * a if "a" in columns.scalars else slope)
+            moves = jax.lax.dynamic_update_slice(moves, paces[k, -1] * pull, (k * lay.batch, 0))
+            if columns.scalars:
+                push = {"a": error @ out, "b": pull.sum(axis=0)}
+                pushes = jnp.stack([push[name] for name in columns.scalars], axis=1)
+                scalars = (1 - 2 * shrink * paces[k, :-1]) * scalars + paces[k, :-1] * pushes
+                scalars = scalars if noise is None else scalars + noise[k]
+            return moves, scalars
+
+        start = (jnp.zeros_like(h), scalars)
+        moves, scalars = jax.lax.fori_loop(0, lay.units, step, start, unroll=min(2, lay.units))
+        return scalars, moves
+
+    def on(self, land: Landscape) -> Iteration:
+        """Itself: samples know no landscape."""
+        return self
 
 
 def iteration(problem: Problem, method: SGD) -> Iteration:
     """SGD on a problem."""
-    rules = motion(problem, reduced=False)
+    rules, v = rules_of(problem, reduced=False), problem.penalises
     layout = layout_for(method.batch, int(problem.data.d) // 2 if rules.is_noisy else BLOCK_ROWS)
-    is_smooth = problem.data.mixture is not None or problem.data.on_ball  # no two samples are parallel
-    stepwise = rules.on_sphere or isinstance(problem.neuron, Custom) or (rules.is_noisy and not is_smooth)
+    is_smooth = problem.data.mixture is not None or problem.data.on_sphere  # no two samples are parallel
+    decay = None
+    if problem.ridge and isinstance(v, Squares):
+        decay = tuple(problem.ridge * getattr(v, name) for name in rules.columns.blocks)
+    curved = problem.ridge > 0 and decay is None
+    stepwise = curved or rules.on_sphere or isinstance(problem.neuron, Custom) or (rules.is_noisy and not is_smooth)
     return Iteration(
-        problem.data, problem.neuron, problem.ridge, problem.schedule, method.step, rules, layout, stepwise
-    )
+        problem.data, problem.neuron.form, rules, steps_of(problem.xi, method.step),
+        Penalty(problem.ridge, v, rules.columns), decay, layout, stepwise,
+    )  # fmt: skip
 
 
 def layout_for(batch: int, rows: int | None = None) -> Layout:
@@ -97,141 +239,23 @@ def layout_for(batch: int, rows: int | None = None) -> Layout:
     return Layout(batch, units, max(1, most // (units * batch)))
 
 
-@prepare.register
-def _(method: SGD, problem: Problem, seed: int, replicas: int | None = None) -> Run:
+def ready(method: SGD, problem: Problem, seed: int, replicas: int | None) -> Run:
+    """N neurons drawn from ρ_0."""
     theta = initial_neurons(problem, seed, method.n, False, replicas).astype(method.dtype)
     fixed = iteration(problem, method)
+
+    def legs(start: float, stop: float) -> Iterator[Leg]:
+        for span in chunks(start, stop, method.step, chunk_steps(fixed.layout, theta)):
+            yield Leg(fixed, span, span[1] * method.step)
+
     keys = streams(seed, "data", replicas), streams(seed, "noise", replicas)
-
-    def steps(replicas: int | None, *stacked: Array, first: int, last: int) -> Array:
-        return sgd_steps(fixed, replicas, *stacked, first, last)
-
-    def advance(theta: Array, start: float, stop: float, tick: Tick) -> Array:
-        span = chunk_steps(fixed.layout, theta)
-        for first, last in chunks(round(start / method.step), round(stop / method.step), span):
-            theta = in_groups(partial(steps, first=first, last=last), replicas, theta, *keys)
-            if not bool(jnp.isfinite(theta).all()):
-                return theta
-            tick(last * method.step)
-        return theta
-
-    weights = jnp.full(method.n, 1 / method.n)
+    advance = advancing(Plan(legs, keys, replicas, "grouped"))
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
-    return Run(theta, weights, landscape(problem), advance, whole_steps(method.step), advice)
+    view = view_neurons(landscape(problem), jnp.full(method.n, 1 / method.n))
+    return Run(theta, advance, view, whole_steps(method.step), advice)
 
 
 def chunk_steps(layout: Layout, theta: Array) -> int:
     """A whole number of blocks that takes about a second."""
     work = 2 * theta.size * layout.batch * layout.steps
     return layout.steps * max(1, int(WORK_PER_CALL / work))
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def sgd_steps(
-    fixed: Iteration, replicas: int | None, theta: Array, data_keys: Array, noise_keys: Array, first: Array, last: Array
-) -> Array:
-    """The iterate after steps first, …, last − 1; the memory used does not depend on how many they are."""
-    return per_replica(partial(_steps, fixed, first, last), replicas)(theta, data_keys, noise_keys)
-
-
-def _steps(fixed: Iteration, first: Array, last: Array, theta: Array, data_key: Array, noise_key: Array) -> Array:
-    steps = fixed.layout.steps
-    block = step_by_step if fixed.stepwise else one_block
-    scalars = theta[:, : len(fixed.neuron.scalars)]
-    _, _, w = split_columns(fixed.neuron, theta)
-
-    def body(index: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        k = index * steps + jnp.arange(steps)
-        x, y = fixed.data.block(data_key, index, steps * fixed.layout.batch, theta.dtype)
-        begin = jnp.maximum(first - index * steps, 0)  # a block that runs twice has fresh noise each time
-        own = jax.random.fold_in(jax.random.fold_in(noise_key, index), begin)
-        return block(fixed, *state, x, y, _paces(fixed, k, (k >= first) & (k < last)).astype(theta.dtype), own)
-
-    scalars, w = jax.lax.fori_loop(first // steps, -(-last // steps), body, (scalars, w))
-    return jnp.concatenate([scalars, w], axis=1)
-
-
-def _paces(fixed: Iteration, k: Array, inside: Array) -> Array:
-    """s_k m of every block of parameters (steps, blocks), 0 for the steps that are not taken."""
-    sizes = jnp.where(inside, step_sizes(fixed.schedule, fixed.step, k), 0.0)
-    rates = [jnp.broadcast_to(fixed.rules.mobility.at(b, k * fixed.step), k.shape) for b in fixed.rules.blocks]
-    return sizes[:, None] * jnp.stack(rates, axis=1)
-
-
-def one_block(
-    fixed: Iteration, scalars: Array, w: Array, x: Array, y: Array, paces: Array, key: Array
-) -> tuple[Array, Array]:
-    """Move the neurons through the samples x (B, d), y (B,) with the paces s_k m (steps, blocks)."""
-    lay, s, gram = fixed.layout, x @ w.T, x @ x.T
-    noise, decay = None, decays(1 - 2 * fixed.ridge * paces[:, -1]) if fixed.ridge or fixed.rules.is_noisy else None
-    if decay is not None and fixed.rules.is_noisy:
-        moves = jnp.any(paces > 0, axis=1)
-        noise = block_noise(key, x, gram, decay, 4 / fixed.rules.beta * paces[:, -1], moves, len(w))
-    if decay is not None and fixed.ridge:
-        within, before = (jnp.repeat(part, lay.batch, axis=0) for part in (decay.within, decay.before))
-        s, gram = before[:, None] * s, jnp.repeat(within, lay.batch, axis=1) * gram
-    s = s if noise is None else s + noise.felt
-    scalars, coefficients = _triangle(fixed, scalars, s, gram, y, paces, _scalar_noise(fixed, key, paces, len(w)))
-    if decay is not None and fixed.ridge:
-        coefficients = jnp.repeat(decay.left, lay.batch)[:, None] * coefficients
-        w = decay.before[-1] * decay.shrink[-1] * w
-    if noise is None:
-        return scalars, w + coefficients.T @ x
-    return scalars, w + noise.fresh + (coefficients + noise.along).T @ x
-
-
-def _scalar_noise(fixed: Iteration, key: Array, paces: Array, n: int) -> Array | None:
-    """√(4 s_k m/β) g of the scalars, (steps, n, scalars), if there is noise."""
-    if not fixed.rules.is_noisy:
-        return None
-    spread = jnp.sqrt(4 / fixed.rules.beta * paces[:, :-1])
-    shape = (len(paces), n, fixed.rules.scalars)
-    return spread[:, None, :] * jax.random.normal(jax.random.fold_in(key, 2), shape, paces.dtype)
-
-
-def _triangle(
-    fixed: Iteration, scalars: Array, s: Array, gram: Array, y: Array, paces: Array, noise: Array | None
-) -> tuple[Array, Array]:
-    """The scalars after the block, and its rows C (B, n): sub-block after sub-block."""
-    lay = fixed.layout
-    done: list[Array] = []
-    for j in range(lay.subs):
-        rows = slice(j * lay.sub_rows, (j + 1) * lay.sub_rows)
-        steps = slice(j * lay.units, (j + 1) * lay.units)
-        h = s[rows]
-        if done:
-            h = h + gram[rows, : j * lay.sub_rows] @ jnp.concatenate(done)
-        own = None if noise is None else noise[steps]
-        scalars, moved = _sub_block(fixed, scalars, h, gram[rows, rows], y[rows], paces[steps], own)
-        done.append(moved)
-    return scalars, jnp.concatenate(done)
-
-
-def _sub_block(
-    fixed: Iteration, scalars: Array, h: Array, gram: Array, y: Array, paces: Array, noise: Array | None
-) -> tuple[Array, Array]:
-    """Step through one sub-block, batch by batch; returns the scalars and the rows C (sub_rows, n)."""
-    neuron, lay, n = fixed.neuron, fixed.layout, h.shape[1]
-    assert isinstance(neuron, Ridge)  # others go step by step
-
-    def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        moves, scalars = carry
-        a, b, _ = split_columns(neuron, scalars)
-        base, g, labels = (jax.lax.dynamic_slice_in_dim(part, k * lay.batch, lay.batch) for part in (h, gram, y))
-        pre = base + g @ moves
-        if "b" in neuron.scalars:
-            pre = pre + b
-        out, slope = jax.jvp(neuron.activation, (pre,), (jnp.ones_like(pre),))
-        error = 2 / lay.batch * (labels - out @ (a / n))
-        pull = error[:, None] * (slope * a if "a" in neuron.scalars else slope)
-        moves = jax.lax.dynamic_update_slice(moves, paces[k, -1] * pull, (k * lay.batch, 0))
-        if neuron.scalars:
-            push = {"a": error @ out, "b": pull.sum(axis=0)}
-            pushes = jnp.stack([push[name] for name in neuron.scalars], axis=1)
-            scalars = (1 - 2 * fixed.ridge * paces[k, :-1]) * scalars + paces[k, :-1] * pushes
-            scalars = scalars if noise is None else scalars + noise[k]
-        return moves, scalars
-
-    start = (jnp.zeros_like(h), scalars)
-    moves, scalars = jax.lax.fori_loop(0, lay.units, step, start, unroll=min(2, lay.units))
-    return scalars, moves

@@ -17,6 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from widelimit.errors import InputError, require
 from widelimit.problem import data
 
@@ -39,14 +41,6 @@ def from_file(file: str, classes: Sequence[int] | None = None, replacement: bool
     return _table(path, replacement, (stamp.st_mtime_ns, stamp.st_size))
 
 
-def source_of(law: data.Empirical) -> dict[str, Any] | None:
-    """The arguments that read a law again; None if it did not come from a file."""
-    name, _, digits = law.source.partition(" ")
-    if name == DIGITS:
-        return {"file": DIGITS, "classes": [int(c) for c in digits.split()] or None, "replacement": law.replacement}
-    return {"file": law.source, "replacement": law.replacement} if law.source else None
-
-
 def anchored(file: str, folder: Path) -> str:
     """A file's path from wherever we are, given where it is written down."""
     return file if file == DIGITS else os.path.abspath(folder / file)
@@ -64,12 +58,10 @@ def _table(path: str, replacement: bool, stamp: tuple[int, int]) -> data.Empiric
     except Exception as error:  # numpy raises many kinds for a damaged file
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"file must hold numbers, got {path!r}: it cannot be read ({reason}).") from None
-    return replace(data.empirical(x, y, replacement), source=path)
+    return replace(data.empirical(x, y, replacement), source=_source(path, None, replacement))
 
 
 def _npz(path: str) -> tuple[Any, Any]:
-    import numpy as np
-
     with np.load(path, allow_pickle=False) as arrays:
         for name in ("x", "y"):
             if name not in arrays:
@@ -78,8 +70,6 @@ def _npz(path: str) -> tuple[Any, Any]:
 
 
 def _csv(path: str) -> tuple[Any, Any]:
-    import numpy as np
-
     with open(path, encoding="utf-8-sig") as lines:
         first = next(lines, "")
     skipped = 0 if _is_numeric(first) else 1
@@ -98,8 +88,6 @@ def _is_numeric(line: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _digits(classes: tuple[int, ...] | None, replacement: bool) -> data.Empirical:
-    import numpy as np
-
     try:
         from sklearn.datasets import load_digits
     except ImportError:
@@ -112,4 +100,9 @@ def _digits(classes: tuple[int, ...] | None, replacement: bool) -> data.Empirica
         require(good, "classes must be two different digits", list(classes), "try [0, 1]")
         rows = np.isin(y, classes)
         x, y = x[rows], np.where(y[rows] == classes[0], 1.0, -1.0)
-    return replace(data.empirical(x / 16, y, replacement), source=" ".join([DIGITS, *map(str, classes or ())]))
+    return replace(data.empirical(x / 16, y, replacement), source=_source(DIGITS, classes, replacement))
+
+
+def _source(file: str, classes: tuple[int, ...] | None, replacement: bool) -> tuple[tuple[str, object], ...]:
+    """The arguments that read a law again."""
+    return ("file", file), ("classes", classes), ("replacement", replacement)

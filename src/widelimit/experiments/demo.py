@@ -7,15 +7,14 @@ N(0, 0.8²/d I), where the mass splits in two. Stating it needs no JAX.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from widelimit.dynamics.methods import SGD, MeanField
+from widelimit.dynamics.solve import solve
 from widelimit.errors import require, require_positive
 from widelimit.problem import activations, data, initial, neurons
-from widelimit.problem.statement import Problem
-
-if TYPE_CHECKING:
-    from widelimit.dynamics.solution import Solution
+from widelimit.problem.problem import Problem
+from widelimit.solving.solution import Solution
 
 SAVES = 41
 
@@ -47,15 +46,11 @@ def two_classes(
 
 def run_finite(demo: Demo) -> Solution:
     """The finite network."""
-    from widelimit.dynamics.driver import solve
-
     return solve(demo.problem, demo.finite, demo.t_end, seed=demo.seed, save=SAVES)
 
 
 def run_limit(demo: Demo, finite: Solution) -> Solution:
     """The limit, at the times of the finite network."""
-    from widelimit.dynamics.driver import solve
-
     return solve(demo.problem, demo.limit, float(finite.times[-1]), seed=demo.seed, save=list(finite.times))
 
 

@@ -6,14 +6,11 @@ By default the setting of the demo, where the mass splits in two, with fewer neu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from widelimit.errors import require_count
 from widelimit.experiments.demo import two_classes
-from widelimit.problem.statement import Problem
-
-if TYPE_CHECKING:
-    from widelimit.theory.coupling import Comparison
+from widelimit.problem.problem import Problem
+from widelimit.theory.coupling import Comparison, compare
 
 
 @dataclass(frozen=True)
@@ -41,8 +38,6 @@ def setting(
 
 def run(chosen: Setting) -> Comparison:
     """Run it."""
-    from widelimit.theory.coupling import compare
-
     return compare(
         chosen.problem, chosen.n, chosen.step, chosen.t_end, seed=chosen.seed, replicas=chosen.replicas
     )  # fmt: skip

@@ -14,17 +14,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from jax.errors import JaxRuntimeError
 
 from widelimit.dynamics.methods import Limit, Method
-from widelimit.dynamics.solution import write_whole
+from widelimit.dynamics.solve import solve
 from widelimit.errors import InputError, Interrupted
 from widelimit.experiments.spec import Spec
 from widelimit.experiments.spec_errors import located
 from widelimit.experiments.spec_names import METHODS
-
-if TYPE_CHECKING:
-    from widelimit.dynamics.solution import Solution
+from widelimit.solving.solution import Solution, write_whole
 
 SPEC, FIGURE = "spec.toml", "figure.png"
 LAW, LAW_FIGURE = "gibbs.json", "gibbs.png"  # of widelimit gibbs
@@ -95,10 +94,6 @@ def launch(spec: Spec, folder: Path, overwrite: bool = False) -> Launch:
 
 def _run(spec: Spec, method: Method, i: int) -> Solution:
     """The solution of one method; what cannot be run is an InputError that names the method."""
-    from jax.errors import JaxRuntimeError
-
-    from widelimit.dynamics.driver import solve
-
     settings = spec.settings() | {"replicas": None if isinstance(method, Limit) else spec.replicas}
     try:
         return solve(spec.problem, method, **settings, throw=False)

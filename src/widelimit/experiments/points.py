@@ -6,17 +6,15 @@ error(m) = max_t |R_m(t) − R_fine(t)| / R_fine(t)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from widelimit.dynamics.driver import solve
 from widelimit.dynamics.methods import MeanField
+from widelimit.dynamics.solve import solve
 from widelimit.experiments.demo import two_classes
-from widelimit.problem.statement import Problem
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from widelimit.problem.problem import Problem
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "d = 320, Δ = 0.5, κ = 0.4 (mass stays together)": {"d": 320, "delta": 0.5, "scale": 0.4},
@@ -55,8 +53,6 @@ def _risk(problem: Problem, points: int, placement: str, t_end: float) -> np.nda
 
 def draw(rows: list[Convergence]) -> Figure:
     """Error against the number of points, one panel for each setting."""
-    from matplotlib.figure import Figure
-
     names = list(dict.fromkeys(row.setting for row in rows))
     canvas = Figure(figsize=(10.0, 4.0), layout="constrained")
     panels = canvas.subplots(1, len(names), sharey=True, squeeze=False)[0]

@@ -10,54 +10,29 @@ The words are those of the Python arguments. Reading needs no JAX. Reference: do
 from __future__ import annotations
 
 import math
-import numbers
 import os
 import re
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from widelimit.dynamics.methods import FiniteVolume, Limit, MeanField, Method
-from widelimit.dynamics.requests import check_seed, save_times
-from widelimit.errors import InputError, require, require_count, require_known, require_positive
-from widelimit.problem.law import require_finite
-from widelimit.problem.neurons import Ridge
-from widelimit.problem.statement import Problem
+from widelimit.errors import InputError, require
+from widelimit.experiments import spec_tables
+from widelimit.experiments.data_files import anchored
+from widelimit.experiments.spec_errors import complaint, located
+from widelimit.problem.data.data_law import require_finite
+from widelimit.problem.problem import Problem
+from widelimit.solving.settings import Settings
+from widelimit.solving.written import toml_of
 
 LARGEST = 1_000_000  # characters
 LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){30}""")  # slow to parse
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How long to run and what to save, as in `solve`.
-
-    t_end     horizon in time t = kε
-    seed      of every random stream
-    save      how many equally spaced times to save at, or a list of times
-    replicas  how many independent runs of each method that draws at random (one if left out)
-    keep      neurons saved over time in "reduced" or "full" coordinates
-    """
-
-    t_end: float
-    seed: int = 0
-    save: int | tuple[float, ...] = 41
-    replicas: int | None = None
-    keep: str = "reduced"
-
-    def __post_init__(self) -> None:
-        require_positive("t_end", self.t_end, "10.0")
-        check_seed(self.seed)
-        if self.replicas is not None:
-            require_count("replicas", self.replicas, "16")
-        require_known("way to keep neurons", self.keep, ("full", "reduced"))
-        save_times(self.save, self.t_end)
-        whole = isinstance(self.save, numbers.Integral)
-        object.__setattr__(self, "save", int(self.save) if whole else tuple(map(float, self.save)))  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
 class Spec(Settings):
     """A problem, the methods to run on it, and how long: what a spec file holds.
 
@@ -77,7 +52,7 @@ class Spec(Settings):
     ... step = 1e-4
     ... ''')
     >>> spec.methods
-    (SGD(n=800, step=0.0001, batch=1, dtype='float64'),)
+    (SGD(n=800, step=0.0001),)
     >>> Spec.from_toml(spec.to_toml()) == spec
     True
     """
@@ -91,7 +66,7 @@ class Spec(Settings):
         chosen = self.methods if isinstance(self.methods, list | tuple) else (self.methods,)
         good = bool(chosen) and all(isinstance(method, Method) for method in chosen)
         require(good, "methods must be one or more methods such as wl.SGD(n=800, step=1e-4)", self.methods, "give one")
-        object.__setattr__(self, "methods", tuple(chosen))
+        self.settle(methods=tuple(chosen))
         for method in self.methods:
             self._check_method(method)
 
@@ -107,7 +82,7 @@ class Spec(Settings):
         if isinstance(method, FiniteVolume):
             names = self.problem.reduced_coordinates
             require(len(names) <= 2, "FiniteVolume needs one or two reduced coordinates", names[:6], "use MeanField")
-        if law.kept == law.d or not isinstance(self.problem.neuron, Ridge):  # there is nothing to reduce
+        if not self.problem.reduced.is_reduced:  # there is nothing to reduce
             return
         if law.no_reduction:
             raise InputError(f"{name} needs reduced coordinates, got d = {law.d:g}: {law.no_reduction}.")
@@ -124,13 +99,11 @@ class Spec(Settings):
 
     def to_toml(self) -> str:
         """The spec in its normal form; an InputError says what has no form in a file."""
-        import tomli_w
+        return toml_of(self.problem, self.plain(), self.methods)
 
-        from widelimit.experiments.spec_writing import written
-
-        document = written(self)
-        methods = document.pop("method")
-        return "\n".join([tomli_w.dumps(document), *(f"[[method]]\n{tomli_w.dumps(method)}" for method in methods)])
+    def plain(self) -> Settings:
+        """The settings alone."""
+        return Settings(**self.settings())
 
     def settings(self) -> dict[str, Any]:
         """The arguments of [run]."""
@@ -170,11 +143,6 @@ def _plain(error: ValueError) -> str:
 
 
 def _read(document: dict[str, Any], folder: Path) -> Spec:
-    from pydantic import ValidationError
-
-    from widelimit.experiments import spec_tables
-    from widelimit.experiments.spec_errors import complaint
-
     _anchor(document, folder)
     try:
         checked = spec_tables.document(_assembled, Settings)(document)
@@ -190,8 +158,6 @@ def _assembled(problem: Problem, run: Settings, method: tuple[Method, ...]) -> S
     run      write [run] with t_end
     method   write [[method]] with a name
     """
-    from widelimit.experiments.spec_errors import located
-
     settings = {f.name: getattr(run, f.name) for f in fields(Settings)}
     try:
         return Spec(problem, method, **settings)
@@ -201,8 +167,6 @@ def _assembled(problem: Problem, run: Settings, method: tuple[Method, ...]) -> S
 
 def _anchor(document: dict[str, Any], folder: Path) -> None:
     """Make the path of a data file, which is relative to the spec, absolute."""
-    from widelimit.experiments.data_files import anchored
-
     problem = document.get("problem")
     data = problem.get("data") if isinstance(problem, dict) else None
     if isinstance(data, dict) and isinstance(data.get("file"), str):

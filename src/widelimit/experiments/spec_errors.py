@@ -7,12 +7,11 @@ import json
 import re
 import reprlib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import ValidationError
 
 from widelimit.errors import InputError
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
 
 LONGEST = 600
 RANKS = {"key": 0, "name": 1, "value": 2, "missing": 3}  # a misspelt key explains a missing one

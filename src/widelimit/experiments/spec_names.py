@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from widelimit.dynamics.methods import Method
-from widelimit.errors import is_finite, require
 from widelimit.experiments.data_files import from_file
-from widelimit.problem import activations, data, initial, schedules
-from widelimit.problem.expressions import expression
+from widelimit.problem import activations, data, initial, regularisers, schedules
 
 Constructor = Callable[..., Any]
 Constructors = Mapping[str, Constructor]
@@ -21,32 +18,6 @@ Constructors = Mapping[str, Constructor]
 
 def _named(home: Any, *names: str) -> dict[str, Constructor]:
     return {name: getattr(home, name) for name in names}
-
-
-def hinges(
-    knots: Sequence[float], jumps: Sequence[float], intercept: float = 0.0, slope: float = 0.0
-) -> activations.PiecewiseLinear:
-    """σ(x) = intercept + slope·x + Σ_j jumps_j (x − knots_j)_+, to the last digit.
-
-    knots      where the slope jumps, increasing
-    jumps      by how much
-    """
-    good = len(knots) == len(jumps) and all(s < t for s, t in itertools.pairwise(knots))
-    require(good, "hinges need increasing knots and as many jumps", (list(knots), list(jumps)), "sort the knots")
-    for value in (*knots, *jumps, intercept, slope):
-        require(is_finite(value), "hinges need finite numbers", value, "change it")
-    return activations.PiecewiseLinear(
-        tuple(map(float, knots)), tuple(map(float, jumps)), float(intercept), float(slope)
-    )
-
-
-def custom(function: str, kinks: Sequence[float] = ()) -> activations.General:
-    """An activation written as an expression, with the points where its slope jumps.
-
-    function   such as "relu(x - 1)"
-    kinks      where its slope jumps
-    """
-    return activations.custom(expression(function), kinks)
 
 
 def _plain(choice: activations.Activation) -> Constructor:
@@ -68,9 +39,10 @@ SCHEDULES = _named(schedules, "constant", "power", "exponential", "window")
 ACTIVATIONS: Constructors = {
     **{name: _plain(choice) for name, choice in activations.NAMED.items()},
     **_named(activations, "ramp", "piecewise_linear", "polynomial", "hermite"),
-    "hinges": hinges,
-    "custom": custom,
+    "hinges": activations.Hinges,
+    "custom": activations.Written,
 }
+REGULARISERS = _named(regularisers, "squares", "path", "rounded")
 METHODS: dict[str, Constructor] = {method.__name__: method for method in typing.get_args(Method)}
 
 

@@ -16,7 +16,7 @@ import inspect
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, TypeAdapter, ValidationError, create_model
@@ -29,7 +29,7 @@ from widelimit.experiments.spec_values import Check, check_of, number, refuse
 from widelimit.problem.activations import activation
 from widelimit.problem.mobility import Mobility
 from widelimit.problem.neurons import ridge
-from widelimit.problem.statement import Problem
+from widelimit.problem.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _number_or(table: Table) -> Check:
 def _activation(value: Any) -> Call:
     """A name or an expression, or a table of a name and arguments."""
     if isinstance(value, str):
-        return Call(partial(activation, value), {})
+        return Call(activation, {"choice": value})
     if isinstance(value, dict):
         return ACTIVATION(value)
     raise refuse("must be text or a table", 'try "relu", "tanh(3*x)" or {name = "hermite", k = 2}')
@@ -165,6 +165,7 @@ PROBLEM = Table(
         "neuron": Table({"": ridge}, "", {"activation": _activation}),
         "initial": Table(names.INITIAL, "law", {"a": SCALAR, "b": SCALAR}),
         "schedule": SCHEDULE,
+        "regulariser": Table(names.REGULARISERS),
         "mobility": Table({"": Mobility}, "", {"a": RATE, "b": RATE, "w": RATE}),
     },
 )

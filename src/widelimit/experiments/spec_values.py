@@ -89,7 +89,13 @@ def count_or_times(value: Any) -> int | tuple[float, ...]:
     return value
 
 
-SCALARS: dict[Any, Check] = {float: number, int: whole, str: text, bool: flag, int | tuple[float, ...]: count_or_times}
+SCALARS: dict[Any, Check] = {
+    float: number,
+    int: whole,
+    str: text,
+    bool: flag,
+    int | collections.abc.Sequence[float]: count_or_times,
+}
 
 
 def check_of(hint: Any) -> Check:

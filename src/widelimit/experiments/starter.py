@@ -18,12 +18,12 @@ from typing import Any
 
 import tomli_w
 
-from widelimit.dynamics.solution import write_whole
 from widelimit.errors import InputError, require, require_known
 from widelimit.experiments import spec_names as names
 from widelimit.experiments.spec import Settings
 from widelimit.problem.neurons import DOMAINS, ROLES
-from widelimit.problem.statement import Problem
+from widelimit.problem.problem import Problem
+from widelimit.solving.solution import write_whole
 
 COLUMN = 40
 EXAMPLES = {  # of keys that are left out

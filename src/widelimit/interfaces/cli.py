@@ -19,7 +19,7 @@ from widelimit.errors import Diverged, InputError, Interrupted
 from widelimit.interfaces import gibbs_command, run_command, tables
 
 if TYPE_CHECKING:
-    from widelimit.dynamics.solution import Solution
+    from widelimit.solving.solution import Solution
     from widelimit.theory.coupling import Comparison
 
 app = typer.Typer(

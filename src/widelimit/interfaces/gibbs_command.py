@@ -14,9 +14,9 @@ from widelimit.errors import require, require_known
 from widelimit.interfaces.run_command import CODES, document, read, room_in, warn
 
 if TYPE_CHECKING:
-    from widelimit.dynamics.solution import Solution
     from widelimit.experiments.launch import Launch
     from widelimit.experiments.spec import Spec
+    from widelimit.solving.solution import Solution
     from widelimit.theory.gibbs import Gibbs
 
 WORDS = {"risk": "risk R", "free_energy": "free energy F"}
@@ -114,10 +114,10 @@ def _finite(value: float) -> float | None:
 
 def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: str | None) -> list[str]:
     """Write the law and the picture, and list what is in the folder."""
-    from widelimit.dynamics.solution import write_whole
     from widelimit.experiments.launch import LAW, LAW_FIGURE, SPEC
     from widelimit.interfaces.figures import figure
     from widelimit.interfaces.noise_figures import is_on_a_grid
+    from widelimit.solving.solution import write_whole
 
     densities = {c: law.density(c) for c in law.rho.coordinates}
     shown = {c: {"edges": edges.tolist(), "values": values.tolist()} for c, (edges, values) in densities.items()}
@@ -141,7 +141,7 @@ def where_it_rests(spec: Spec, law: Gibbs, drawn: list[Solution]) -> Gibbs:
     from widelimit.measures import Density
     from widelimit.theory.gibbs import gibbs as gibbs_law
 
-    last = next((solution.final for solution in drawn if solution.method == "FiniteVolume"), None)
+    last = next((solution.final for solution in drawn if solution.name == "FiniteVolume"), None)
     sampled = law.log_density is None
     return gibbs_law(spec.problem, on=last) if isinstance(last, Density) and not sampled else law
 

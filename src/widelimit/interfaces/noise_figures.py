@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widelimit.dynamics.solution import Solution
 from widelimit.errors import require, require_known
 from widelimit.interfaces.solution_figures import (
     FINITE,
@@ -27,6 +26,7 @@ from widelimit.interfaces.solution_figures import (
     symbol_of,
 )
 from widelimit.measures import Density, Measure
+from widelimit.solving.solution import Solution
 from widelimit.theory.gibbs import Gibbs
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def noise_figure(*records: Any, coordinate: str | None = None) -> Figure:
     require(
         bool(grids),
         "a figure with a Gibbs law needs a solution on a grid with two or more saves",
-        [getattr(r, "method", type(r).__name__) for r in solutions],
+        [getattr(r, "name", type(r).__name__) for r in solutions],
         "add wl.solve(problem, wl.FiniteVolume(), t_end)",
     )
     require_solutions(solutions)

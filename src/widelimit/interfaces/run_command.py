@@ -15,9 +15,9 @@ import typer
 from widelimit.errors import InputError
 
 if TYPE_CHECKING:
-    from widelimit.dynamics.solution import Solution
     from widelimit.experiments.launch import Launch
     from widelimit.experiments.spec import Spec
+    from widelimit.solving.solution import Solution
 
 ROWS = 8
 CODES = {"done": 0, "diverged": 1, "interrupted": 130}
@@ -122,9 +122,9 @@ def _risk(solution: Solution, t: float, t_end: float) -> float | None:
 
 def _files(launched: Launch, folder: Path) -> list[str]:
     """Draw the picture, of the methods that reached the end if there are any, and list what is in the folder."""
-    from widelimit.dynamics.solution import write_whole
     from widelimit.experiments.launch import FIGURE, SPEC
     from widelimit.interfaces.figures import figure
+    from widelimit.solving.solution import write_whole
 
     if not launched.solutions:
         return []
@@ -140,7 +140,7 @@ def _files(launched: Launch, folder: Path) -> list[str]:
 def document(launched: Launch, rows: list[dict[str, Any]], files: list[str]) -> dict[str, Any]:
     """What JSON says of a run."""
     methods = [
-        {"record": name, "method": s.method, "outcome": s.outcome, "advice": s.advice, "t": float(s.times[-1])}
+        {"record": name, "method": s.name, "outcome": s.outcome, "advice": s.advice, "t": float(s.times[-1])}
         for name, s in launched.solutions.items()
         if len(s.times)
     ]

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widelimit.dynamics.solution import Solution
 from widelimit.errors import require, require_known
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
 from widelimit.measures import Cloud, Density, Measure
 from widelimit.observables.density import binned_density, smooth_density
+from widelimit.solving.solution import Solution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,17 +94,17 @@ def symbol_of(coordinate: str, names: Sequence[str]) -> str:
 
 def is_limit(solution: Solution) -> bool:
     """Whether a solution is the limit of infinitely many neurons, drawn as a line."""
-    return solution.method in LINES or solution.is_density
+    return solution.name in LINES or solution.is_density
 
 
 def line_of(solution: Solution) -> tuple[str, str, str]:
     """Colour, line style and its word, of a limit."""
-    return LINES.get(solution.method, ("black", "-.", "dash-dotted"))
+    return LINES.get(solution.name, ("black", "-.", "dash-dotted"))
 
 
 def label_of(solution: Solution) -> str:
     """A solution in a legend."""
-    name = NAMES.get(solution.method, solution.method)
+    name = NAMES.get(solution.name, solution.name)
     if is_limit(solution):
         return name
     many = f", {solution.replicas} runs" if solution.replicas else ""
@@ -188,9 +188,7 @@ def _draw_density(axes: Axes, solutions: Sequence[Solution], coordinate: str, co
             peak = max(peak, float(density[1].max()))
     names = [c for s in solutions for c in coordinates_of(s)]
     axes.set(xlabel=f"${symbol_of(coordinate, names)}$", ylabel=rf"density of ${coordinate}$", xlim=span)
-    _set_title(
-        axes, coordinate, {NAMES.get(s.method, s.method).split(" (")[0]: _word(s, s is filled) for s in solutions}
-    )
+    _set_title(axes, coordinate, {NAMES.get(s.name, s.name).split(" (")[0]: _word(s, s is filled) for s in solutions})
     axes.set_ylim(LOWEST, 2 * max(peak, 10 * LOWEST))
     axes.set_yscale("log")
     axes.legend(frameon=False, title="time")

@@ -14,17 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from widelimit.errors import require
 from widelimit.measures import Cloud, Measure
+from widelimit.potentials.landscapes import landscape, reduce
+from widelimit.problem.data.target import evaluate, parsed
 from widelimit.problem.expressions import Expression
-from widelimit.problem.index_models import evaluate, parsed
-
-if TYPE_CHECKING:
-    from widelimit.problem.statement import Problem
+from widelimit.problem.problem import Problem
 
 
 def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> Callable[[Measure], float]:
@@ -37,11 +36,9 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
     >>> round(wl.observables.coefficient(problem, "z1")(blind), 12)
     0.0
     """
-    from widelimit.potentials.landscapes import landscape, reduce
-
     g = _function(problem, basis)
     law = problem.data
-    plain = replace(problem, data=replace(law, d=math.inf)) if problem.groups and law.no_reduction else problem
+    plain = replace(problem, data=replace(law, d=math.inf)) if problem.no_reduction else problem
     land = landscape(plain, reduced=True)
 
     def observe(rho: Measure) -> float:
@@ -55,7 +52,7 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
 def target_coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> float:
     """E y g(z), the coefficient of the target."""
     require(bool(problem.groups), "target_coefficient needs a law with kept coordinates", problem.data, "see wl.data")
-    z, p, y = problem.data.nodes
+    z, p, y = problem.data.quadrature
     return float(np.sum(p * y * _function(problem, basis)(z)))
 
 

@@ -18,8 +18,10 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
+import ot  # type: ignore[import-untyped]
+from scipy.spatial.distance import cdist
 
-from widelimit.errors import InputError, is_finite, require, require_known
+from widelimit.errors import InputError, is_finite, require, require_known, shortened
 from widelimit.measures import Measure
 from widelimit.observables.statistics import ROUNDING, quantile_function
 
@@ -84,8 +86,6 @@ def _by_simplex(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights
         f"{len(x)} x {len(y)}",
         "thin the clouds, or compare one coordinate at a time",
     )
-    import ot  # type: ignore[import-untyped]
-    from scipy.spatial.distance import cdist
 
     cost = cdist(x, y)
     scale = float(cost.max())
@@ -118,7 +118,12 @@ def _columns(
     if coordinates is None:
         do = "reduce the full one, or name common ones in coordinates="
         same = cloud.coordinates == other.coordinates
-        require(same, f"both clouds must have the coordinates {_short(cloud)}", _short(other), do)
+        require(
+            same,
+            f"both clouds must have the coordinates {shortened(cloud.coordinates)}",
+            shortened(other.coordinates),
+            do,
+        )
     wanted = cloud.coordinates if coordinates is None else coordinates
     names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
     require(len(names) > 0, "a distance needs at least one coordinate", names, "name one, or leave coordinates= out")
@@ -141,8 +146,3 @@ def _probabilities(cloud: Measure) -> np.ndarray:
 def _lengths(rows: np.ndarray) -> np.ndarray:
     """|·| of every row, (n,)."""
     return np.linalg.norm(rows, axis=1)
-
-
-def _short(cloud: Measure) -> str:
-    names = cloud.coordinates
-    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])} … {names[-1]}"

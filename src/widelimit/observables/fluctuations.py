@@ -12,16 +12,14 @@ R                    replicas, independent of each other
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from widelimit.dynamics.solution import Solution
 from widelimit.errors import require
 from widelimit.measures import Cloud, Measure
-
-if TYPE_CHECKING:
-    import xarray as xr
+from widelimit.solving.solution import Solution
 
 Observer = Callable[[Measure], Any]
 
@@ -35,8 +33,6 @@ def fluctuations(solution: Solution, statistics: Mapping[str, Observer] | None =
     Returns ``n_var`` with its standard error ``stderr`` and ``mean`` with ``mean_stderr``, all (statistic, time); the
     first statistic is "risk".
     """
-    import xarray as xr
-
     statistics = _checked(solution, statistics)
     data = solution.dataset
     observed = [np.asarray(data["risk"].transpose("replica", "time"), float)]

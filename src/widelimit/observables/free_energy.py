@@ -1,7 +1,7 @@
 """Entropy, free energy, and how fast it falls: each function here makes an observer, a function of ρ.
 
     entropy       S(ρ) = −∫ ρ log ρ                                      over the full space
-    free energy   F(ρ) = ½ R(ρ) + (λ/2) ∫|θ|² dρ − S(ρ)/β                without noise the energy alone
+    free energy   F(ρ) = ½ R(ρ) + λ ∫v dρ − S(ρ)/β                       without noise the energy alone
     Fisher        I(ρ) = ∫ |∇ log ρ|² dρ
     dissipation   𝒟(ρ) = 2 ∫ |∇(Ψ_λ + β^{-1} log ρ)|²_M dρ,              dF/dt = −ξ(t) 𝒟(ρ_t)
 
@@ -19,15 +19,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.spatial import KDTree
+from scipy.special import digamma
 
+from widelimit.dynamics.finite_volume.fluxes import bernoulli
+from widelimit.dynamics.rules import rules_of
 from widelimit.errors import require
 from widelimit.measures import Cloud, Density, Measure, log_sphere_area
-
-if TYPE_CHECKING:
-    from widelimit.problem.statement import Problem
+from widelimit.potentials.landscape import Landscape
+from widelimit.potentials.landscapes import landscape, reduce
+from widelimit.problem.problem import Problem
 
 NEIGHBOUR = 4
 
@@ -47,13 +50,11 @@ def free_energy(problem: Problem) -> Callable[[Measure], float]:
     >>> wl.observables.free_energy(problem)(wl.Cloud([[2.0]], [1.0], ("r",)))
     1.5
     """
-    from widelimit.potentials.free_energy import energy_of
-
     _check(problem)
     measure_entropy = entropy(problem) if math.isfinite(problem.beta) else lambda rho: 0.0
 
     def observer(rho: Measure) -> float:
-        return energy_of(_landscape(problem, rho), rho) - measure_entropy(rho) / problem.beta
+        return _landscape(problem, rho).energy(rho) - measure_entropy(rho) / problem.beta
 
     return observer
 
@@ -76,18 +77,16 @@ def fisher_information(problem: Problem) -> Callable[[Measure], float]:
 
 def dissipation(problem: Problem) -> Callable[[Measure], float]:
     """ρ ↦ 𝒟(ρ), the rate at which the free energy falls on the clock ∫ξ dt; rates of the blocks must be constant."""
-    from widelimit.dynamics.motion import motion
-
     _check(problem)
     require(problem.rates.is_constant, "the dissipation needs a mobility that is constant", problem.mobility,
             "give the blocks numbers")  # fmt: skip
-    rates = np.asarray(motion(problem, reduced=True).rates(0.0))
+    rates = np.asarray(rules_of(problem, reduced=True).rates(0.0))
     if math.isfinite(problem.beta):
         return lambda rho: _through_faces(problem, _require_density(rho, "the dissipation with noise"), rates)
 
     def observer(rho: Measure) -> float:
         land = _landscape(problem, rho)
-        full = np.asarray(motion(problem, land.coordinates == problem.reduced_coordinates).rates(0.0))
+        full = np.asarray(rules_of(problem, land.penalty.columns.is_reduced).rates(0.0))
         return float(2 * rho.mean(np.asarray(land.grad_psi(rho.theta, rho)) ** 2 @ full))
 
     return observer
@@ -95,8 +94,6 @@ def dissipation(problem: Problem) -> Callable[[Measure], float]:
 
 def _through_faces(problem: Problem, rho: Density, rates: np.ndarray) -> float:
     """Σ J (μ_i − μ_{i+1}) over all faces."""
-    from widelimit.dynamics.fluxes import bernoulli
-
     psi = np.asarray(_landscape(problem, rho).psi(rho.theta, rho)).reshape(rho.masses.shape)
     mu = psi + _logs(rho) / problem.beta
     total = 0.0
@@ -139,11 +136,6 @@ def _logs(rho: Density) -> np.ndarray:
 
 def _estimated_entropy(problem: Problem, rho: Cloud) -> float:
     """Kozachenko and Leonenko's estimate, in the volume of the full space."""
-    from scipy.spatial import KDTree
-    from scipy.special import digamma
-
-    from widelimit.potentials.landscapes import reduce
-
     is_full = tuple(rho.coordinates) != tuple(problem.reduced_coordinates)
     theta = np.asarray(reduce(problem, rho.theta) if is_full else rho.theta, float)
     n, D = theta.shape
@@ -164,10 +156,8 @@ def _estimated_entropy(problem: Problem, rho: Cloud) -> float:
     return float(plain + sum(shells))
 
 
-def _landscape(problem: Problem, rho: Measure):  # type: ignore[no-untyped-def]
+def _landscape(problem: Problem, rho: Measure) -> Landscape:
     """The landscape in the coordinates of ρ."""
-    from widelimit.potentials.landscapes import landscape
-
     return landscape(problem, reduced=tuple(rho.coordinates) == tuple(problem.reduced_coordinates))
 
 
@@ -179,8 +169,6 @@ def _require_density(rho: Measure, what: str) -> Density:
 
 
 def _check(problem: Problem) -> None:
-    from widelimit.problem.statement import Problem
-
     require(
         isinstance(problem, Problem), "this observable needs a wl.Problem", type(problem).__name__, "build one first"
     )

@@ -22,17 +22,20 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from scipy.interpolate import CubicSpline
 
-from widelimit.dynamics.solution import Solution
+from widelimit.dynamics.rules import rules_of
 from widelimit.errors import InputError, require
 from widelimit.measures import Measure
-from widelimit.problem.statement import Problem
-
-if TYPE_CHECKING:
-    from jax import Array
+from widelimit.potentials.landscapes import landscape
+from widelimit.problem.problem import Problem
+from widelimit.solving.solution import Solution
 
 EDGE = 1e-9  # where the slope at a vanishing radius is taken
 STANDSTILL = 1e-11  # share of the whole clock below which an interval counts as none: ∫ξ dt is known to 1e-12
@@ -66,10 +69,8 @@ def _between_jumps(
     problem: Problem, solution: Solution, apply: Callable[[Measure, np.ndarray], tuple[float, float]], times: np.ndarray
 ) -> np.ndarray:
     """Residuals between neighbouring saves of a stretch without jumps."""
-    from widelimit.dynamics.motion import motion
-
     held = problem.rates.between(float(times[0]), float(times[-1]))
-    rules = replace(motion(problem, reduced=True), mobility=held)
+    rules = replace(rules_of(problem, reduced=True), mobility=held)
     clock = np.array([problem.schedule.integral(float(t)) for t in times])
     pairs = np.array([apply(solution.at(t), np.asarray(rules.rates(t))) for t in times])  # ∫χ dρ and ∫Lχ dρ
     return np.diff(pairs[:, 0]) - _integrals(clock, pairs[:, 1])
@@ -77,9 +78,6 @@ def _between_jumps(
 
 def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Measure, np.ndarray], tuple[float, float]]:
     """(ρ, M) ↦ ∫χ dρ, ∫Lχ dρ."""
-    import jax
-    import jax.numpy as jnp
-
     slope = jax.grad(chi)
     velocity = _velocity(problem)
     diffusion = _diffusion(problem, chi) if math.isfinite(problem.beta) else None
@@ -100,13 +98,8 @@ def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Measure
 
 def _velocity(problem: Problem) -> Callable[[Array, Array, Array], Array]:
     """(θ, p, M) ↦ −2 M ∇Ψ_λ(θ; ρ), (n, D), where no radius leaves 0 inwards, along the sphere if θ is on it."""
-    import jax.numpy as jnp
-
-    from widelimit.dynamics.motion import motion
-    from widelimit.potentials.landscapes import landscape
-
     land, is_radius = landscape(problem, reduced=True), _is_radius(problem)
-    rules = motion(problem, reduced=True)
+    rules = rules_of(problem, reduced=True)
 
     def velocity(theta: Array, weights: Array, M: Array) -> Array:
         at_edge = is_radius & (theta <= 0)
@@ -118,9 +111,6 @@ def _velocity(problem: Problem) -> Callable[[Array, Array, Array], Array]:
 
 def _diffusion(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Array], Array]:
     """θ_i ↦ ∂²_c χ + (d_c − 1)/r_c ∂_c χ for every coordinate c, the second term for radii only, (D,)."""
-    import jax
-    import jax.numpy as jnp
-
     slope, curvature, is_radius = jax.grad(chi), jax.hessian(chi), _is_radius(problem)
     sizes = np.array([*[1.0] * len(problem.neuron.scalars), *[1.0] * problem.kept, *(g.d for g in problem.groups)])
 
@@ -134,8 +124,6 @@ def _diffusion(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Array],
 
 def _integrals(clock: np.ndarray, values: np.ndarray) -> np.ndarray:
     """∫ values dτ over every interval of the clock; 0 where it stands still."""
-    from scipy.interpolate import CubicSpline
-
     steps = np.diff(clock)
     moves = steps > STANDSTILL * (clock[-1] - clock[0])
     if not moves.any():
@@ -147,8 +135,7 @@ def _integrals(clock: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 def _is_radius(problem: Problem) -> np.ndarray:
     """Which reduced coordinates are radii, (D,)."""
-    width = len(problem.reduced_coordinates)
-    return np.arange(width) >= width - len(problem.groups)
+    return problem.reduced.is_radius()
 
 
 def _check(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> None:
@@ -173,8 +160,6 @@ def _check(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> N
 
 
 def _check_traceable(chi: Callable[[Any], Any], D: int) -> None:
-    import jax
-
     example = "write it with jax.numpy, as in lambda theta: theta[0] ** 2"
     try:
         shape = jax.eval_shape(lambda row: chi(row) + 0.0, jax.ShapeDtypeStruct((D,), float)).shape

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +26,7 @@ from jax import Array
 
 from widelimit.potentials.normal import bivariate_hinge, bivariate_tail, tail
 from widelimit.potentials.smoothing import smoothed
-from widelimit.problem.activations import Activation, ErrorFunction, PiecewiseLinear, Polynomial, Sinusoid
+from widelimit.problem.activations import Activation, ErrorFunction, Hinges, Polynomial, Sinusoid
 
 SERIES_ORDER = 100
 UNROLLED = 64  # orders written out one by one; longer series go in runs
@@ -33,24 +34,35 @@ RUN = 16
 POINT = 1e-12  # a deviation below this is a point mass
 
 
+class Pair(NamedTuple):
+    """Two families of Gaussian pre-activations: means m (n,), m' (n',), deviations s, s', correlations c (n, n')."""
+
+    m: Array
+    s: Array
+    m2: Array
+    s2: Array
+    corr: Array
+
+
 @singledispatch
-def kernel(activation: Activation, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+def kernel(activation: Activation, at: Pair) -> Array:
     """E σ(h) σ(h'), (n, n'); without a closed form, by Mehler's series."""
-    return _series(activation, SERIES_ORDER, m, s, m2, s2, corr)
+    return _series(activation, SERIES_ORDER, at)
 
 
 @kernel.register
-def _(activation: Polynomial, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
-    return _series(activation, activation.degree, m, s, m2, s2, corr)
+def _(activation: Polynomial, at: Pair) -> Array:
+    return _series(activation, activation.degree, at)
 
 
-def _series(activation: Activation, order: int, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
-    a, a2 = (smoothed(activation, order, *x).T[:, None] for x in ((m, s), (m2, s2)))
-    return mehler(a, a2, corr)
+def _series(activation: Activation, order: int, at: Pair) -> Array:
+    a, a2 = (smoothed(activation, order, *x).T[:, None] for x in ((at.m, at.s), (at.m2, at.s2)))
+    return mehler(a, a2, at.corr)
 
 
 @kernel.register
-def _(activation: Sinusoid, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+def _(activation: Sinusoid, at: Pair) -> Array:
+    m, s, m2, s2, corr = at
     squares, cross = s[:, None] ** 2 + s2**2, 2 * corr * s[:, None] * s2
     minus = jnp.exp(-0.5 * (squares - cross)) * jnp.cos(m[:, None] - m2)
     plus = jnp.exp(-0.5 * (squares + cross)) * jnp.cos(m[:, None] + m2)
@@ -58,7 +70,8 @@ def _(activation: Sinusoid, m: Array, s: Array, m2: Array, s2: Array, corr: Arra
 
 
 @kernel.register
-def _(activation: ErrorFunction, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+def _(activation: ErrorFunction, at: Pair) -> Array:
+    m, s, m2, s2, corr = at
     width, width2 = jnp.sqrt(1 + 2 * s * s)[:, None], jnp.sqrt(1 + 2 * s2 * s2)
     zeta, zeta2 = (jnp.broadcast_to(math.sqrt(2) * x, corr.shape) for x in (m[:, None] / width, m2 / width2))
     both = bivariate_tail(-zeta, -zeta2, 2 * corr * s[:, None] * s2 / (width * width2))
@@ -66,7 +79,8 @@ def _(activation: ErrorFunction, m: Array, s: Array, m2: Array, s2: Array, corr:
 
 
 @kernel.register
-def _(activation: PiecewiseLinear, m: Array, s: Array, m2: Array, s2: Array, corr: Array) -> Array:
+def _(activation: Hinges, at: Pair) -> Array:
+    m, s, m2, s2, corr = at
     s, s2 = jnp.maximum(s, POINT), jnp.maximum(s2, POINT)
     knots, jumps = jnp.asarray(activation.knots), jnp.asarray(activation.jumps)
     z, z2 = (knots - m[:, None]) / s[:, None], (knots - m2[:, None]) / s2[:, None]
@@ -78,10 +92,8 @@ def _(activation: PiecewiseLinear, m: Array, s: Array, m2: Array, s2: Array, cor
     )
     covariance = corr * s[:, None] * s2
     both = s[:, None] * s2 * jnp.einsum("ijkl,k,l->ij", hinges, jumps, jumps)
-    if activation.slope == 0 and activation.intercept == 0:
-        return both
     line, line2 = (activation.intercept + activation.slope * x for x in (m, m2))
-    bent = PiecewiseLinear(activation.knots, activation.jumps)
+    bent = Hinges.trusted(knots=activation.knots, jumps=activation.jumps, intercept=0.0, slope=0.0)
     rest, rest2 = smoothed(bent, 1, m, s), smoothed(bent, 1, m2, s2)
     one = line[:, None] * rest2[:, 0] + activation.slope * corr * s[:, None] * rest2[:, 1]
     two = rest[:, :1] * line2 + activation.slope * corr * rest[:, 1:] * s2

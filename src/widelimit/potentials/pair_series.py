@@ -27,12 +27,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.potentials.landscape_base import length
+from widelimit.coordinates import length
 from widelimit.potentials.pair_kernels import mehler
 from widelimit.potentials.smoothing import slopes, value
 from widelimit.potentials.square_moments import mean_square
 from widelimit.problem.activations import Activation
-from widelimit.problem.law import DataLaw
+from widelimit.problem.data import DataLaw
 
 
 class Family(NamedTuple):
@@ -43,10 +43,10 @@ class Family(NamedTuple):
     p, y   (classes,)  probabilities and labels
     """
 
-    base: np.ndarray
-    tau: np.ndarray
-    p: np.ndarray
-    y: np.ndarray
+    base: Array
+    tau: Array
+    p: Array
+    y: Array
 
 
 class Neurons(NamedTuple):
@@ -71,14 +71,15 @@ def deviations(data: DataLaw) -> np.ndarray:
     return np.concatenate([np.repeat(np.array([tau]), d, axis=0) for d, tau in data.mixture.groups]).T
 
 
-def families(data: DataLaw) -> list[Family]:
+def families(data: DataLaw) -> tuple[Family, ...]:
     """The classes, those with proportional covariances together; labels that belong to nodes are left out."""
     assert data.mixture is not None
     found: dict[bytes, list] = {}
     for scale, p, y in zip(deviations(data), data.mixture.p, data.mixture.y, strict=True):
         tau = scale.max()
         found.setdefault((scale / tau).tobytes(), []).append((tau, p, y))
-    return [Family(np.frombuffer(base), *np.array(rows).T) for base, rows in found.items()]
+    parts = [(np.frombuffer(base), *np.array(rows).T) for base, rows in found.items()]
+    return tuple(Family(*map(jnp.asarray, part)) for part in parts)
 
 
 def seen_by(family: Family, a: Array, b: Array, w: Array) -> Neurons:

@@ -22,7 +22,7 @@ Derivatives, exact for every σ (Stein's identity and the recurrence of h_k):
 from __future__ import annotations
 
 import math
-from functools import partial, singledispatch
+from functools import singledispatch
 
 import jax
 import jax.numpy as jnp
@@ -31,29 +31,32 @@ from jax import Array
 from widelimit.potentials.hermite import orthonormal_hermite
 from widelimit.potentials.normal import FAR, density, hinge, tail
 from widelimit.potentials.quadrature import mean_value, scaled_slopes
-from widelimit.problem.activations import Activation, ErrorFunction, General, PiecewiseLinear, Polynomial, Sinusoid
+from widelimit.problem.activations import Activation, ErrorFunction, General, Hinges, Polynomial, Sinusoid
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def smoothed(activation: Activation, order: int, m: Array, s: Array) -> Array:
-    """A_0, …, A_order at (m, s), stacked on a new last axis."""
-    first = value(activation, m, s)[..., None]
-    if order == 0:
-        return first
-    return jnp.concatenate([first, s[..., None] * slopes(activation, m, s, order)], axis=-1)
+    """A_0, …, A_order at (m, s), stacked on a new last axis; differentiable in m and s."""
 
+    @jax.custom_jvp
+    def at(m: Array, s: Array) -> Array:
+        first = value(activation, m, s)[..., None]
+        if order == 0:
+            return first
+        return jnp.concatenate([first, s[..., None] * slopes(activation, m, s, order)], axis=-1)
 
-@smoothed.defjvp
-def _smoothed_jvp(activation: Activation, order: int, primals: tuple, tangents: tuple) -> tuple[Array, Array]:
-    m, s = primals
-    dm, ds = (t[..., None] for t in tangents)
-    b = slopes(activation, m, s, order + 2)  # b[..., k−1] is B_k
-    k = jnp.arange(order + 1.0)
-    by_m = jnp.sqrt(k + 1) * b[..., : order + 1]
-    by_s = jnp.sqrt((k + 1) * (k + 2)) * b[..., 1:]
-    by_s = by_s.at[..., 1:].add(k[1:] * b[..., :order])
-    first = value(activation, m, s)[..., None]
-    return jnp.concatenate([first, s[..., None] * b[..., :order]], axis=-1), by_m * dm + by_s * ds
+    @at.defjvp
+    def _(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+        m, s = primals
+        dm, ds = (t[..., None] for t in tangents)
+        b = slopes(activation, m, s, order + 2)  # b[..., k−1] is B_k
+        k = jnp.arange(order + 1.0)
+        by_m = jnp.sqrt(k + 1) * b[..., : order + 1]
+        by_s = jnp.sqrt((k + 1) * (k + 2)) * b[..., 1:]
+        by_s = by_s.at[..., 1:].add(k[1:] * b[..., :order])
+        first = value(activation, m, s)[..., None]
+        return jnp.concatenate([first, s[..., None] * b[..., :order]], axis=-1), by_m * dm + by_s * ds
+
+    return at(m, s)
 
 
 @singledispatch
@@ -68,7 +71,7 @@ def slopes(activation: Activation, m: Array, s: Array, order: int) -> Array:
     raise TypeError(f"no smoothing is known for {activation!r}")
 
 
-def knot_scores(activation: PiecewiseLinear, m: Array, s: Array) -> tuple[Array, Array, Array]:
+def knot_scores(activation: Hinges, m: Array, s: Array) -> tuple[Array, Array, Array]:
     """Distances t_j − m and scores z_j of the knots on a new last axis, and the jumps δ_j."""
     gap = jnp.asarray(activation.knots) - m[..., None]
     spread = jnp.where(s > 0, s, 1.0)[..., None]
@@ -78,13 +81,13 @@ def knot_scores(activation: PiecewiseLinear, m: Array, s: Array) -> tuple[Array,
 
 
 @value.register
-def _(activation: PiecewiseLinear, m: Array, s: Array) -> Array:
+def _(activation: Hinges, m: Array, s: Array) -> Array:
     _, z, jumps = knot_scores(activation, m, s)
     return activation(m) + s * jnp.sum(jumps * hinge(jnp.abs(z)), axis=-1)
 
 
 @slopes.register
-def _(activation: PiecewiseLinear, m: Array, s: Array, order: int) -> Array:
+def _(activation: Hinges, m: Array, s: Array, order: int) -> Array:
     gap, z, jumps = knot_scores(activation, m, s)
     # a knot at m itself counts half: its jump times Φ̄(0)
     local = activation.slope + jnp.sum(jumps * jnp.where(gap < 0, 1.0, 0.0), axis=-1)
@@ -117,12 +120,18 @@ def _(activation: ErrorFunction, m: Array, s: Array, order: int) -> Array:
 def _derivatives(activation: Polynomial | Sinusoid, m: Array, count: int) -> list[Array]:
     """σ(m), σ'(m), …, count of them."""
     if isinstance(activation, Sinusoid):
-        return [Sinusoid(activation.quarter + k, "")(m) for k in range(count)]
-    table, coefficients = [], activation.coefficients
+        return [Sinusoid(activation.quarter + k)(m) for k in range(count)]
+    table, derivative = [], activation
     for _ in range(count):
-        table.append(Polynomial(coefficients or (0.0,))(m))
-        coefficients = tuple(j * c for j, c in enumerate(coefficients))[1:]
+        table.append(derivative(m))
+        derivative = slope_of(derivative)
     return table
+
+
+def slope_of(polynomial: Polynomial) -> Polynomial:
+    """σ'."""
+    powers = tuple(j * c for j, c in enumerate(polynomial.coefficients))[1:]
+    return Polynomial.trusted(coefficients=powers or (0.0,))
 
 
 @value.register

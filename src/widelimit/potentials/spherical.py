@@ -10,7 +10,7 @@ others             Gauss rules on both halves of (−1, 1), exact for polynomial
 from __future__ import annotations
 
 import math
-from functools import partial, singledispatch
+from functools import singledispatch
 
 import jax
 import jax.numpy as jnp
@@ -18,56 +18,68 @@ import numpy as np
 from jax import Array
 from jax.scipy.special import betainc
 
-from widelimit.problem.activations import Activation, PiecewiseLinear
-from widelimit.problem.nodes import sphere_half, symmetric_rule
+from widelimit.frozen import Frozen
+from widelimit.problem.activations import Activation, Hinges
+from widelimit.problem.data.nodes import sphere_half, symmetric_rule
 
 NODES = 96
 POINT = 1e-12  # a deviation below this is a point mass
 
 
+class UnitSphere(Frozen, eq=False):
+    """The law of T: p, the constant c of its density, and Gauss nodes with their weights."""
+
+    p: float
+    c: float
+    nodes: Array
+    weights: Array
+
+    def hinge(self, z: Array) -> Array:
+        """E (T − z)_+; its derivative is −P(T > z)."""
+
+        @jax.custom_jvp
+        def at(z: Array) -> Array:
+            inside = jnp.clip(z, -1.0, 1.0)
+            bump = self.c / (self.p - 1) * (1 - inside**2) ** ((self.p - 1) / 2)
+            return jnp.where(z < -1, -z, jnp.where(z > 1, 0.0, bump - inside * self.tail(inside)))
+
+        at.defjvp(lambda primals, tangents: (at(*primals), -self.tail(*primals) * tangents[0]))
+        return at(z)
+
+    def tail(self, z: Array) -> Array:
+        """P(T > z); its derivative is minus the density."""
+
+        @jax.custom_jvp
+        def at(z: Array) -> Array:
+            inside = jnp.clip(z, -1.0, 1.0)
+            half = 0.5 * betainc((self.p - 1) / 2, 0.5, 1 - inside**2)
+            return jnp.where(z >= 0, half, 1 - half)
+
+        at.defjvp(lambda primals, tangents: (at(*primals), -self.density(*primals) * tangents[0]))
+        return at(z)
+
+    def density(self, z: Array) -> Array:
+        """c (1 − z²)^{(p−3)/2}, 0 outside."""
+        within = jnp.maximum(1 - z**2, 0.0)
+        return self.c * jnp.where(within > 0, within, 1.0) ** ((self.p - 3) / 2) * (within > 0)
+
+
+def unit_sphere(p: float) -> UnitSphere:
+    """The unit sphere in R^p."""
+    nodes, weights = symmetric_rule(NODES, sphere_half, p)
+    c = float(np.exp(math.lgamma(p / 2) - math.lgamma((p - 1) / 2)) / math.sqrt(math.pi))
+    return UnitSphere(float(p), c, jnp.asarray(nodes), jnp.asarray(weights))
+
+
 @singledispatch
-def sphere_mean(activation: Activation, m: Array, s: Array, p: float) -> Array:
+def sphere_mean(activation: Activation, m: Array, s: Array, sphere: UnitSphere) -> Array:
     """E σ(m + s √p T), of the shape of m and s."""
-    t, weights = symmetric_rule(NODES, sphere_half, p)
-    return activation(m[..., None] + s[..., None] * (math.sqrt(p) * t)) @ weights
+    return activation(m[..., None] + s[..., None] * (jnp.sqrt(sphere.p) * sphere.nodes)) @ sphere.weights
 
 
 @sphere_mean.register
-def _(activation: PiecewiseLinear, m: Array, s: Array, p: float) -> Array:
-    scale = math.sqrt(p) * jnp.maximum(s, POINT)
+def _(activation: Hinges, m: Array, s: Array, sphere: UnitSphere) -> Array:
+    scale = jnp.sqrt(sphere.p) * jnp.maximum(s, POINT)
     z = (jnp.asarray(activation.knots) - m[..., None]) / scale[..., None]
-    return activation.intercept + activation.slope * m + scale * (hinge(p, z) @ jnp.asarray(activation.jumps))
-
-
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
-def hinge(p: float, z: Array) -> Array:
-    """E (T − z)_+; its derivative is −P(T > z)."""
-    inside = jnp.clip(z, -1.0, 1.0)
-    bump = _constant(p) / (p - 1) * (1 - inside**2) ** ((p - 1) / 2)
-    return jnp.where(z < -1, -z, jnp.where(z > 1, 0.0, bump - inside * tail(p, inside)))
-
-
-@hinge.defjvp
-def _(p: float, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    (z,), (slope,) = primals, tangents
-    return hinge(p, z), -tail(p, z) * slope
-
-
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
-def tail(p: float, z: Array) -> Array:
-    """P(T > z); its derivative is minus the density."""
-    inside = jnp.clip(z, -1.0, 1.0)
-    half = 0.5 * betainc((p - 1) / 2, 0.5, 1 - inside**2)
-    return jnp.where(z >= 0, half, 1 - half)
-
-
-@tail.defjvp
-def _(p: float, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    (z,), (slope,) = primals, tangents
-    within = jnp.maximum(1 - z**2, 0.0)
-    return tail(p, z), -_constant(p) * jnp.where(within > 0, within, 1.0) ** ((p - 3) / 2) * (within > 0) * slope
-
-
-def _constant(p: float) -> float:
-    """c, so that the density of T has mass 1."""
-    return float(np.exp(math.lgamma(p / 2) - math.lgamma((p - 1) / 2)) / math.sqrt(math.pi))
+    bends = sphere.hinge(z) @ jnp.asarray(activation.jumps)
+    return activation.intercept + activation.slope * m + scale * bends

@@ -16,17 +16,17 @@ from __future__ import annotations
 
 import math
 from functools import singledispatch
+from itertools import accumulate, pairwise
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from widelimit.potentials.normal import density, hinge, tail
-from widelimit.potentials.pair_kernels import kernel
+from widelimit.potentials.pair_kernels import Pair, kernel
 from widelimit.potentials.quadrature import square_of_slope
-from widelimit.potentials.smoothing import knot_scores, slopes, value
-from widelimit.problem.activations import Activation, ErrorFunction, General, PiecewiseLinear, Polynomial, Sinusoid
+from widelimit.potentials.smoothing import knot_scores, slope_of, slopes, value
+from widelimit.problem.activations import Activation, ErrorFunction, General, Hinges, Polynomial, Sinusoid
 
 
 @singledispatch
@@ -34,7 +34,7 @@ def mean_square(activation: Activation, m: Array, s: Array) -> Array:
     """E σ(m + sG)²."""
 
     def own(m: Array, s: Array) -> Array:
-        return kernel(activation, m[None], s[None], m[None], s[None], jnp.ones((1, 1)))[0, 0]
+        return kernel(activation, Pair(m[None], s[None], m[None], s[None], jnp.ones((1, 1))))[0, 0]
 
     return jax.vmap(own)(m.ravel(), s.ravel()).reshape(m.shape)
 
@@ -45,25 +45,26 @@ def mean_square_slope(activation: Activation, m: Array, s: Array) -> Array:
     raise TypeError(f"no slope is known for {activation!r}")
 
 
-def _squared_slopes(activation: PiecewiseLinear) -> PiecewiseLinear:
+def _squared_slopes(activation: Hinges) -> Hinges:
     """The piecewise linear function whose slope is σ'²."""
-    squares = np.cumsum([activation.slope, *activation.jumps]) ** 2
-    return PiecewiseLinear(activation.knots, tuple(np.diff(squares)), slope=float(squares[0]))
+    squares = [slope * slope for slope in accumulate(activation.jumps, initial=activation.slope)]
+    jumps = tuple(after - before for before, after in pairwise(squares))
+    return Hinges.trusted(knots=activation.knots, jumps=jumps, intercept=0.0, slope=squares[0])
 
 
 @mean_square.register
-def _(activation: PiecewiseLinear, m: Array, s: Array) -> Array:
+def _(activation: Hinges, m: Array, s: Array) -> Array:
     gap, z, jumps = knot_scores(activation, m, s)
     x, side, squares = jnp.abs(z), jnp.where(gap < 0, -1.0, 1.0), _squared_slopes(activation)
     rising = jnp.asarray(squares.jumps)
     local = squares.slope + jnp.sum(rising * jnp.where(gap < 0, 1.0, 0.0), axis=-1)
     beyond = (1 + x * x) * tail(x) - x * density(x)
-    bends = 2 * s * jnp.sum(activation(np.array(activation.knots)) * jumps * hinge(x), axis=-1)
+    bends = 2 * s * jnp.sum(activation(jnp.asarray(activation.knots)) * jumps * hinge(x), axis=-1)
     return activation(m) ** 2 + bends + s * s * (local + jnp.sum(rising * side * beyond, axis=-1))
 
 
 @mean_square_slope.register
-def _(activation: PiecewiseLinear, m: Array, s: Array) -> Array:
+def _(activation: Hinges, m: Array, s: Array) -> Array:
     return slopes(_squared_slopes(activation), m, s, 1)[..., 0]
 
 
@@ -75,13 +76,12 @@ def _(activation: ErrorFunction, m: Array, s: Array) -> Array:
 
 @mean_square_slope.register
 def _(activation: Sinusoid, m: Array, s: Array) -> Array:
-    return mean_square(Sinusoid(activation.quarter + 1, ""), m, s)
+    return mean_square(Sinusoid(activation.quarter + 1), m, s)
 
 
 @mean_square_slope.register
 def _(activation: Polynomial, m: Array, s: Array) -> Array:
-    slope = tuple(k * c for k, c in enumerate(activation.coefficients))[1:]
-    return mean_square(Polynomial(slope or (0.0,)), m, s)
+    return mean_square(slope_of(activation), m, s)
 
 
 @mean_square.register

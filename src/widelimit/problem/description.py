@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from widelimit.problem.mobility import Mobility
 from widelimit.problem.neurons import Ridge
+from widelimit.problem.regularisers import Squares
 from widelimit.problem.schedules import Constant
 
 if TYPE_CHECKING:
-    from widelimit.problem.statement import Problem
+    from widelimit.problem.problem import Problem
 
 
 def describe(problem: Problem) -> str:
@@ -22,7 +23,7 @@ def describe(problem: Problem) -> str:
         ("start", f"{problem.initial}"),
         ("reduction", _reduction(problem)),
         ("network", _network(problem)),
-        ("risk", "R = E (y − f)²" + (f" + {problem.ridge:g} ∫|θ|² dρ in the objective" if problem.ridge else "")),
+        ("risk", "R = E (y − f)²" + (f" + {_penalty(problem, 2)} in the objective" if problem.ridge else "")),
         ("flow", _flow(problem)),
     ]
     return "\n".join(f"{name:<10} {text}" for name, text in lines)
@@ -30,9 +31,9 @@ def describe(problem: Problem) -> str:
 
 def _reduction(problem: Problem) -> str:
     if not problem.groups:
-        return f"none: θ in all {problem.D} coordinates, expectations over {problem.data.samples} samples"
-    if problem.data.no_reduction:
-        return f"none: {problem.data.no_reduction}"
+        return f"none: θ in all {problem.D} coordinates, expectations over {problem.data.draws} samples"
+    if problem.no_reduction:
+        return f"none: {problem.no_reduction}"
     names = problem.reduced_coordinates
     parts = _kept(problem) + _radii(problem)
     exact = "d → ∞" if math.isinf(problem.data.d) else f"exact at d = {problem.data.d:g}"
@@ -67,24 +68,32 @@ def _network(problem: Problem) -> str:
     if not isinstance(neuron, Ridge):
         return "f(x) = ∫ σ*(x; θ) ρ(dθ)"
     a, b = ("a " if "a" in neuron.scalars else ""), (" + b" if "b" in neuron.scalars else "")
-    if not problem.groups or problem.data.no_reduction:
+    if not problem.groups or problem.no_reduction:
         return f"f(x) = ∫ {a}σ(⟨w, x⟩{b}) ρ(dθ)"
     names = [name for name in problem.reduced_coordinates if name.startswith("r")]
     noise = " + ".join(f"τ{name[1:]} {name} G{name[1:]}" for name in names)
     if all(all(t == 1 for t in g.tau) for g in problem.groups):
         noise = noise.replace("τ ", "")
     letter = "G"
-    if problem.data.on_ball:
+    if problem.data.on_sphere:
         letter, noise = "T", noise.replace("G", f"√{problem.groups[0].d:g} T")
     kept = ("⟨u, z⟩ + " if problem.kept > 1 else "u z + ") if problem.kept else ""
     where = "z" if problem.kept else "class"
-    order = "" if math.isinf(problem.data.d) or problem.data.on_ball else ", and its Hermite orders"
+    order = "" if math.isinf(problem.data.d) or problem.data.on_sphere else ", and its Hermite orders"
     return f"f({where}) = ∫ {a}E_{letter} σ({kept}{noise}{b}) ρ(dθ){order}"
+
+
+def _penalty(problem: Problem, times: int = 0) -> str:
+    """λ v(θ), or ``times`` its mean over ρ."""
+    mean, scale = times > 0, problem.ridge * (times or 1)
+    if problem.penalises == Squares():
+        return f"{scale / 2:g} {'∫|θ|² dρ' if mean else '|θ|²'}"
+    return f"{scale:g} {'∫v dρ' if mean else 'v(θ)'}, v = {problem.penalises}"
 
 
 def _flow(problem: Problem) -> str:
     xi = "" if isinstance(problem.schedule, Constant) else "ξ(t) "
     noise = "" if math.isinf(problem.beta) else f" + 2 {xi}β⁻¹ Δρ, β = {problem.beta:g}"
-    psi = "Ψ = V + ∫ U dρ" + (f" + {problem.ridge / 2:g} |θ|²" if problem.ridge else "")
+    psi = "Ψ = V + ∫ U dρ" + (f" + {_penalty(problem)}" if problem.ridge else "")
     rates = problem.mobility != Mobility()
     return f"∂_t ρ = 2 {xi}∇·(ρ {'M ' * rates}∇Ψ){noise},   {psi}{f',   M = {problem.mobility}' * rates}"

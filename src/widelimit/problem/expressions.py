@@ -6,16 +6,20 @@ r"""Functions written as expressions, for links, targets and activations.
     polynomial   (0, 2.5, 0, -0.5)                     coefficients of 1, z, z², …
     monomials    {(1,): 2.5, (3,): -0.5}               coefficients of z1^k1 z2^k2 …
 
-All are readings of the prefix form, from the leaves up. Expressions compare and hash by their normal form, so that
-equal problems share compiled code.
+All are readings of the prefix form, from the leaves up. To JAX an expression is a pytree of its numbers: 0.5 and 0.6 in
+the same place share compiled code.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import jax
+import jax.numpy as jnp
 
 from widelimit.errors import require
 from widelimit.problem.grammar import (
@@ -38,18 +42,25 @@ Terms = dict[tuple[int, ...], float]
 
 @dataclass(frozen=True)
 class Expression:
-    """A function, equal and hashed by its normal form ``text``; build it with `expression`."""
+    """A function, known by the prefix form of its normal form ``text``; build it with `expression`."""
 
-    text: str
-    prefix: Prefix = field(repr=False, compare=False)
+    prefix: Prefix
 
     def __str__(self) -> str:
         return self.text
 
+    def __repr__(self) -> str:
+        return repr(self.text)
+
+    @cached_property
+    def text(self) -> str:
+        """The normal form."""
+        return fold(self.prefix, _text)[0]
+
     @property
     def names(self) -> tuple[str, ...]:
         """The variables used, in order."""
-        return tuple(sorted({str(item) for item in self.prefix if item in VARIABLES}, key=_index))
+        return tuple(sorted({item for item in self.prefix if isinstance(item, str) and item in VARIABLES}, key=_index))
 
     @property
     def indexed(self) -> bool:
@@ -91,8 +102,6 @@ class Expression:
         >>> float(expression("z1 - z2**2")([5.0, 2.0]))
         1.0
         """
-        import jax.numpy as jnp
-
         z = jnp.asarray(z)
         z = z if jnp.issubdtype(z.dtype, jnp.floating) else z.astype(float)
         require(
@@ -102,8 +111,13 @@ class Expression:
             "pass one column for each variable",
         )
         leaves = {name: z[..., _index(name) - 1] if self.indexed else z for name in self.names} | CONSTANTS
-        table = ALGEBRA | _of_arrays()
-        value = fold(self.prefix, lambda item, *parts: table[item](*parts) if parts else leaves.get(item, item))
+
+        def join(item: Item, *parts: Any) -> Any:
+            if not isinstance(item, str):
+                return item
+            return OF_ARRAYS[item](*parts) if parts else leaves[item]
+
+        value = fold(self.prefix, join)
         return jnp.broadcast_to(jnp.asarray(value, z.dtype), z.shape[:-1] if self.indexed else z.shape)
 
 
@@ -119,7 +133,21 @@ def expression(text: str | Expression) -> Expression:
         return text
     require(isinstance(text, str), "an expression must be a text", text, "write it in quotes")
     normal, _ = fold(read(text), _text)
-    return Expression(normal, read(normal))
+    return Expression(read(normal))
+
+
+def _flatten(function: Expression) -> tuple[list[Any], tuple[Any, ...]]:
+    """The numbers, and everything else with gaps where they stand."""
+    numbers = [item for item in function.prefix if not isinstance(item, str)]
+    return numbers, tuple(item if isinstance(item, str) else None for item in function.prefix)
+
+
+def _unflatten(skeleton: tuple[Any, ...], numbers: Any) -> Expression:
+    left = iter(numbers)
+    return Expression(tuple(next(left) if item is None else item for item in skeleton))
+
+
+jax.tree_util.register_pytree_node(Expression, _flatten, _unflatten)
 
 
 def _index(name: str) -> int:
@@ -200,21 +228,16 @@ def _latex_name(name: str) -> str:
     return symbol if letters == name else f"{symbol}_{{{name[len(letters) :]}}}"
 
 
-def _of_arrays() -> Table:
-    """The functions on JAX arrays; at 0 the slopes of abs, sign, relu and step are 0."""
-    import jax
-    import jax.numpy as jnp
-
-    return {
-        **{name: getattr(jnp, name) for name in OF_NUMBERS if hasattr(jnp, name)},
-        "erf": jax.scipy.special.erf,
-        "relu": lambda x: jnp.where(x > 0, x, 0.0),
-        "sigmoid": jax.nn.sigmoid,
-        "softplus": jax.nn.softplus,
-        "step": lambda x: jnp.where(x > 0, 1.0, 0.0),
-        "max": jnp.maximum,
-        "min": jnp.minimum,
-    }
+OF_ARRAYS: Table = ALGEBRA | {  # at 0 the slopes of abs, sign, relu and step are 0
+    **{name: getattr(jnp, name) for name in OF_NUMBERS if hasattr(jnp, name)},
+    "erf": jax.scipy.special.erf,
+    "relu": lambda x: jnp.where(x > 0, x, 0.0),
+    "sigmoid": jax.nn.sigmoid,
+    "softplus": jax.nn.softplus,
+    "step": lambda x: jnp.where(x > 0, 1.0, 0.0),
+    "max": jnp.maximum,
+    "min": jnp.minimum,
+}
 
 
 class _NotPolynomialError(ArithmeticError):
@@ -276,7 +299,7 @@ class _Monomials:
 
 def _monomials(width: int, item: Item, *parts: _Monomials) -> _Monomials:
     """The coefficients of an item and its parts."""
-    if item in VARIABLES:
+    if isinstance(item, str) and item in VARIABLES:
         place = max(_index(str(item)), 1)
         return _Monomials({tuple(int(j == place) for j in range(1, width + 1)): 1.0}, width)
     value: Any

@@ -13,15 +13,25 @@ At d = ∞ radii and kept coordinates are deterministic: r_g = κ √(d_g/d), u 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+from scipy import stats
+from scipy.special import ndtr
 
 from widelimit.errors import InputError, is_finite, require, require_positive
-from widelimit.problem.law import Group
+from widelimit.frozen import Value, as_number
+from widelimit.problem.data.data_law import Group
 
-if TYPE_CHECKING:
-    from jax import Array
+Curve = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -34,15 +44,32 @@ class Factor:
 
     columns: int
     atoms: tuple[tuple[tuple[float, ...], float], ...] | None = None
-    curve: Callable[[Any], Any] | None = None
+    curve: Curve | None = None
     scores: int = 1
 
 
-@dataclass(frozen=True)
-class ConstantLaw:
-    """Always the same value."""
+class ScalarLaw(Value, ABC):
+    """Where a scalar of a neuron starts."""
+
+    @abstractmethod
+    def factor(self) -> Factor:
+        """Its factor of the reduced law."""
+
+    @abstractmethod
+    def sample(self, key: Array, n: int) -> Array:
+        """n independent values."""
+
+
+class ConstantLaw(ScalarLaw):
+    """Every neuron starts at the same value."""
+
+    word: ClassVar[str] = "constant"
 
     value: float
+
+    def __post_init__(self) -> None:
+        require(is_finite(self.value), "a constant start must be a number", self.value, "try initial.constant(1.0)")
+        self.settle(value=as_number(self.value))
 
     def factor(self) -> Factor:
         """One atom."""
@@ -50,16 +77,19 @@ class ConstantLaw:
 
     def sample(self, key: Array, n: int) -> Array:
         """n equal values."""
-        import jax.numpy as jnp
-
         return jnp.full((n,), self.value)
 
 
-@dataclass(frozen=True)
-class Signs:
-    """±size with probability ½ each."""
+class Signs(ScalarLaw):
+    """±size with equal probability."""
 
-    size: float
+    word: ClassVar[str] = "signs"
+
+    size: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_positive("size", self.size, "1.0")
+        self.settle(size=as_number(self.size))
 
     def factor(self) -> Factor:
         """Two atoms."""
@@ -67,17 +97,21 @@ class Signs:
 
     def sample(self, key: Array, n: int) -> Array:
         """n independent signs."""
-        import jax
-
         return self.size * jax.random.rademacher(key, (n,), float)
 
 
-@dataclass(frozen=True)
-class Normal:
+class Normal(ScalarLaw):
     """N(mean, std²)."""
 
-    mean: float
-    std: float
+    word: ClassVar[str] = "normal"
+
+    mean: float = 0.0
+    std: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(is_finite(self.mean), "mean must be a number", self.mean, "try mean=0.0")
+        require_positive("std", self.std, "1.0")
+        self.settle(mean=as_number(self.mean), std=as_number(self.std))
 
     def factor(self) -> Factor:
         """The score itself, shifted and scaled."""
@@ -85,76 +119,57 @@ class Normal:
 
     def sample(self, key: Array, n: int) -> Array:
         """n independent values."""
-        import jax
-
         return self.mean + self.std * jax.random.normal(key, (n,))
 
 
-@dataclass(frozen=True)
-class Uniform:
+class Uniform(ScalarLaw):
     """Uniform on [low, high]."""
 
-    low: float
-    high: float
+    word: ClassVar[str] = "uniform"
+
+    low: float = -1.0
+    high: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(
+            is_finite(self.low) and is_finite(self.high) and self.low < self.high,
+            "a uniform law needs low < high",
+            (self.low, self.high),
+            "try initial.uniform(-1, 1)",
+        )
+        self.settle(low=as_number(self.low), high=as_number(self.high))
 
     def factor(self) -> Factor:
         """Φ of the score, shifted and scaled."""
-        from scipy.special import ndtr
-
         return Factor(1, curve=lambda x: self.low + (self.high - self.low) * ndtr(x))
 
     def sample(self, key: Array, n: int) -> Array:
         """n independent values."""
-        import jax
-
         return jax.random.uniform(key, (n,), minval=self.low, maxval=self.high)
 
 
-ScalarLaw = ConstantLaw | Signs | Normal | Uniform
+constant, signs, normal, uniform = ConstantLaw, Signs, Normal, Uniform
 
 
-def constant(value: float) -> ConstantLaw:
-    """Every neuron starts at the same value."""
-    require(is_finite(value), "a constant start must be a number", value, "try initial.constant(1.0)")
-    return ConstantLaw(float(value))
+class Gaussian(Value):
+    """w ~ N(0, κ²/d I) with κ = scale; ``a`` and ``b`` are laws (or numbers) for the outer weight and the bias.
 
+    scale  κ
+    a, b   laws of the scalars that the neuron has
+    """
 
-def signs(size: float = 1.0) -> Signs:
-    """±size with equal probability."""
-    require_positive("size", size, "1.0")
-    return Signs(float(size))
-
-
-def normal(mean: float = 0.0, std: float = 1.0) -> Normal:
-    """N(mean, std²)."""
-    require(is_finite(mean), "mean must be a number", mean, "try mean=0.0")
-    require_positive("std", std, "1.0")
-    return Normal(float(mean), float(std))
-
-
-def uniform(low: float = -1.0, high: float = 1.0) -> Uniform:
-    """Uniform on [low, high]."""
-    require(
-        is_finite(low) and is_finite(high) and low < high,
-        "a uniform law needs low < high",
-        (low, high),
-        "try initial.uniform(-1, 1)",
-    )
-    return Uniform(float(low), float(high))
-
-
-@dataclass(frozen=True)
-class Gaussian:
-    """w ~ N(0, scale²/d I), see `gaussian`."""
+    word: ClassVar[str] = "gaussian"
 
     scale: float
-    a: ScalarLaw | None = None
-    b: ScalarLaw | None = None
+    a: ScalarLaw | float | None = None
+    b: ScalarLaw | float | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("scale", self.scale, "0.4")
+        self.settle(scale=as_number(self.scale), a=_law(self.a), b=_law(self.b))
 
     def inner(self, key: Array, n: int, d: int) -> Array:
         """n independent inner weights, (n, d)."""
-        import jax
-
         return self.scale / math.sqrt(d) * jax.random.normal(key, (n, d))
 
     def reduced(self, d: float, kept: int, groups: Sequence[Group]) -> list[Factor]:
@@ -173,26 +188,30 @@ class Gaussian:
         return Factor(1, curve=lambda x: spread / math.sqrt(g.d) * _at_score("chi", x, g.d))
 
 
-@dataclass(frozen=True)
-class Sphere:
-    """w uniform on the sphere |w| = radius, see `sphere`."""
+class Sphere(Value):
+    """w uniform on the sphere of the given radius; ``a`` and ``b`` as in `gaussian`.
+
+    radius  |w|
+    a, b    laws of the scalars that the neuron has
+    """
+
+    word: ClassVar[str] = "sphere"
 
     radius: float
-    a: ScalarLaw | None = None
-    b: ScalarLaw | None = None
+    a: ScalarLaw | float | None = None
+    b: ScalarLaw | float | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("radius", self.radius, "1.0")
+        self.settle(radius=as_number(self.radius), a=_law(self.a), b=_law(self.b))
 
     def inner(self, key: Array, n: int, d: int) -> Array:
         """n independent inner weights, (n, d)."""
-        import jax
-        import jax.numpy as jnp
-
         w = jax.random.normal(key, (n, d))
         return self.radius * w / jnp.linalg.norm(w, axis=1, keepdims=True)
 
     def reduced(self, d: float, kept: int, groups: Sequence[Group]) -> list[Factor]:
         """One factor for all: kept coordinates and radii are tied by |u|² + Σ r_g² = R²."""
-        import numpy as np
-
         if (not kept and len(groups) == 1) or math.isinf(d):
             atom = (0.0,) * kept + tuple(self.radius * math.sqrt(g.share) for g in groups)
             return [Factor(kept + len(groups), atoms=((atom, 1.0),))]
@@ -202,7 +221,7 @@ class Sphere:
                 "use initial.gaussian")  # fmt: skip
         one, two = (g.d / 2 for g in groups)
 
-        def curve(x: Any) -> Any:
+        def curve(x: np.ndarray) -> np.ndarray:
             share = _at_score("beta", x, one, two)
             rest = _at_score("beta", -x, two, one)
             return self.radius * np.sqrt(np.concatenate([share, rest], axis=1))
@@ -210,9 +229,7 @@ class Sphere:
         return [Factor(2, curve=curve)]
 
     def _with_kept(self, kept: int, groups: Sequence[Group]) -> Factor:
-        import numpy as np
-
-        def curve(x: Any) -> Any:
+        def curve(x: np.ndarray) -> np.ndarray:
             radii = [_at_score("chi", x[:, kept + i, None], g.d) for i, g in enumerate(groups)]
             rows = np.concatenate([x[:, :kept], *radii], axis=1)
             return self.radius * rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -220,32 +237,33 @@ class Sphere:
         return Factor(kept + len(groups), curve=curve, scores=kept + len(groups))
 
 
-@dataclass(frozen=True, eq=False)
-class Explicit:
+class Explicit(Value):
     """The neurons themselves, see `array`."""
 
-    theta: Any
+    word: ClassVar[str] = "array"
+
+    theta: np.ndarray
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        return self.theta.shape, self.theta.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Explicit) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    def __repr__(self) -> str:
+        return f"array(<theta of shape {self.theta.shape}>)"
 
 
 InitialLaw = Gaussian | Sphere | Explicit
+gaussian, sphere = Gaussian, Sphere
 
 
-def gaussian(scale: float, a: ScalarLaw | float | None = None, b: ScalarLaw | float | None = None) -> Gaussian:
-    """w ~ N(0, κ²/d I) with κ = scale; ``a`` and ``b`` are laws (or numbers) for the outer weight and the bias."""
-    require_positive("scale", scale, "0.4")
-    return Gaussian(float(scale), _law(a), _law(b))
-
-
-def sphere(radius: float, a: ScalarLaw | float | None = None, b: ScalarLaw | float | None = None) -> Sphere:
-    """w uniform on the sphere of the given radius; ``a`` and ``b`` as in `gaussian`."""
-    require_positive("radius", radius, "1.0")
-    return Sphere(float(radius), _law(a), _law(b))
-
-
-def array(theta: Any) -> Explicit:
+def array(theta: ArrayLike) -> Explicit:
     """An explicit start, one row per neuron, columns a, b, w_1.. (those that exist), or a, b, r_1.. in reduced form."""
-    import numpy as np
-
     try:
         values = np.array(theta, dtype=float)
     except (TypeError, ValueError):
@@ -268,14 +286,10 @@ def _law(law: ScalarLaw | float | None) -> ScalarLaw | None:
             f"the start of a scalar must be a number or one of initial.constant, signs, normal, uniform, got {law!r}: "
             "try initial.normal(0, 1)."
         )
-    return constant(law)
+    return ConstantLaw(law)
 
 
-def _at_score(family: str, x: Any, *parameters: float) -> Any:
+def _at_score(family: str, x: np.ndarray, *parameters: float) -> np.ndarray:
     """Quantile at Φ(x) of a scipy family, from whichever tail is the smaller."""
-    import numpy as np
-    from scipy import stats
-    from scipy.special import ndtr
-
     law = getattr(stats, family)(*parameters)
     return np.where(x < 0, law.ppf(ndtr(np.minimum(x, 0))), law.isf(ndtr(-np.maximum(x, 0))))

@@ -9,17 +9,18 @@ m   a number ≥ 0 (0 freezes the block) or a schedule m(t), e.g. first w and th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import fields
+
+from jax import Array
 
 from widelimit.errors import is_finite, require, require_known
+from widelimit.frozen import Value
 from widelimit.problem.schedules import Constant, Power, Schedule, Window, schedule
 
 Rate = float | Schedule
 
 
-@dataclass(frozen=True)
-class Mobility:
+class Mobility(Value):
     """Rates of the blocks a, b and w, each a number >= 0 or a schedule that is finite at t = 0.
 
     >>> Mobility(a=0.5).at("a", 0.0)
@@ -35,6 +36,7 @@ class Mobility:
             rate = getattr(self, name)
             if is_finite(rate):
                 require(rate >= 0, f"the mobility of {name} must be >= 0", rate, "try 0 to freeze it")
+                self.settle(**{name: float(rate)})
                 continue
             require(callable(rate), f"the mobility of {name} must be a number or a schedule", rate, "try 1.0")
             require(
@@ -43,9 +45,9 @@ class Mobility:
                 rate,
                 "give the power decay to Problem(schedule=...)",
             )
-            object.__setattr__(self, name, schedule(rate))
+            self.settle(**{name: schedule(rate)})
 
-    def at(self, block: str, t: Any) -> Any:
+    def at(self, block: str, t: Array | float) -> Array | float:
         """m(t) of one block."""
         rate = getattr(self, block)
         return rate(t) if isinstance(rate, Schedule) else rate

@@ -11,24 +11,52 @@ w   inner weights  trained, free in R^d or kept on the unit sphere |w| = 1
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from jax import Array
 
 from widelimit.errors import require, require_count, require_known
-from widelimit.problem.activations import Activation, activation
+from widelimit.frozen import Value, static
+from widelimit.problem.activations import Activation, Choice, activation, name_of
 
 ROLES = ("absent", "fixed", "trained")
 DOMAINS = ("free", "sphere")
 
 
-@dataclass(frozen=True)
-class Ridge:
-    """A ridge neuron, see `ridge`."""
+class Ridge(Value):
+    """The neuron a σ(⟨w, x⟩ + b).
 
-    activation: Activation
-    outer: str
-    bias: str
-    inner: str = "free"
+    activation  σ: a name, an expression, an activation or a JAX-traceable function
+    outer       a: "absent" (a = 1), "fixed" at its start or "trained"
+    bias        b: "absent" (b = 0), "fixed" at its start or "trained"
+    inner       w: "free", or on the unit "sphere": discrete steps renormalise, flows move along the sphere
+
+    >>> ridge("relu", outer="trained").scalars
+    ('a',)
+    """
+
+    word: ClassVar[str] = "ridge"
+
+    activation: Choice
+    outer: str = static(default="absent")
+    bias: str = static(default="absent")
+    inner: str = static(default="free")
+
+    def __post_init__(self) -> None:
+        require_known("role of the outer weight", self.outer, ROLES)
+        require_known("role of the bias", self.bias, ROLES)
+        require_known("domain of the inner weights", self.inner, DOMAINS)
+        self.settle(activation=activation(self.activation))
+
+    @property
+    def sigma(self) -> Activation:
+        """σ."""
+        return activation(self.activation)
+
+    @property
+    def form(self) -> Ridge:
+        """The same neuron with σ in the form its smoothed versions are known for."""
+        return Ridge.trusted(activation=self.sigma.form, outer=self.outer, bias=self.bias, inner=self.inner)
 
     @property
     def scalars(self) -> tuple[str, ...]:
@@ -50,19 +78,43 @@ class Ridge:
         outer, bias = "a " if self.outer != "absent" else "", " + b" if self.bias != "absent" else ""
         fixed = "".join(f", {name} fixed" for name, moves in zip(self.scalars, self.trained, strict=True) if not moves)
         where = ", |w| = 1" if self.inner == "sphere" else ""
-        return f"{outer}σ(⟨w, x⟩{bias}), σ = {getattr(self.activation, 'name', '') or self.activation}{fixed}{where}"
+        return f"{outer}σ(⟨w, x⟩{bias}), σ = {name_of(self.sigma)}{fixed}{where}"
+
+    def __repr__(self) -> str:
+        roles = {name: value for name, value in self.arguments.items() if name != "activation"}
+        inside = [repr(name_of(self.sigma)), *(f"{name}={value!r}" for name, value in roles.items())]
+        return f"ridge({', '.join(inside)})"
 
 
-@dataclass(frozen=True)
-class Custom:
-    """Any neuron, see `custom`; its parameters are one block, ``w``."""
+class Custom(Value):
+    """Any neuron: ``function(x, theta)`` is σ*(x; θ), a number, for x of shape (d,) and theta of shape (D,), traceably.
 
-    function: Callable[[Any, Any], Any]
-    D: int
+    Its parameters are one block, ``w``. Gradients are those of JAX; it runs in every dynamics, without reduction, with
+    features from data.
+
+    >>> import jax.numpy as jnp
+    >>> custom(lambda x, theta: theta[0] * jnp.exp(-jnp.sum((x - theta[1:]) ** 2)), D=3).size(2)
+    3
+    """
+
+    word: ClassVar[str] = "custom"
+
+    function: Callable[[Array, Array], Array] = static()
+    D: int = static()
+
+    def __post_init__(self) -> None:
+        good = callable(self.function)
+        require(good, "a custom neuron must be a function of x and theta", self.function, "see the docstring")
+        require_count("D", self.D, "3")
 
     scalars: ClassVar[tuple[str, ...]] = ()
     trained: ClassVar[tuple[bool, ...]] = ()
     inner: ClassVar[str] = "free"
+
+    @property
+    def form(self) -> Custom:
+        """Itself."""
+        return self
 
     def size(self, d: int) -> int:
         """Number of parameters."""
@@ -77,32 +129,4 @@ class Custom:
 Neuron = Ridge | Custom
 
 
-def ridge(
-    activation_: Activation | str | Callable[[Any], Any], *, outer: str = "absent", bias: str = "absent",
-    inner: str = "free",
-) -> Ridge:  # fmt: skip
-    """The neuron a σ(⟨w, x⟩ + b); ``outer`` (a) and ``bias`` (b) are each "absent", "fixed" or "trained".
-
-    ``inner`` (w) is "free", or on the unit "sphere": discrete steps renormalise, flows move along the sphere.
-
-    >>> ridge("relu", outer="trained").scalars
-    ('a',)
-    """
-    require_known("role of the outer weight", outer, ROLES)
-    require_known("role of the bias", bias, ROLES)
-    require_known("domain of the inner weights", inner, DOMAINS)
-    return Ridge(activation(activation_), outer, bias, inner)
-
-
-def custom(function: Callable[[Any, Any], Any], D: int) -> Custom:
-    """Any neuron: ``function(x, theta)`` is σ*(x; θ), a number, for x of shape (d,) and theta of shape (D,), traceably.
-
-    Gradients are those of JAX; it runs in every dynamics, without reduction, with features from data.
-
-    >>> import jax.numpy as jnp
-    >>> custom(lambda x, theta: theta[0] * jnp.exp(-jnp.sum((x - theta[1:]) ** 2)), D=3).size(2)
-    3
-    """
-    require(callable(function), "a custom neuron must be a function of x and theta", function, "see the docstring")
-    require_count("D", D, "3")
-    return Custom(function, D)
+ridge, custom = Ridge, Custom

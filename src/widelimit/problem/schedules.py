@@ -9,20 +9,45 @@ Where ξ(0) is infinite, as for a power decay, the first step uses the average o
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from scipy.integrate import quad
 
 from widelimit.errors import InputError, is_finite, is_number, require, require_positive
+from widelimit.frozen import Frozen, Value, as_number, static
+
+Time = Array | float
 
 
-@dataclass(frozen=True)
-class Constant:
+class Schedule(Value, ABC):
+    """ξ, a function of time."""
+
+    @abstractmethod
+    def __call__(self, t: Time) -> Time:
+        """ξ(t); traceable."""
+
+    @abstractmethod
+    def integral(self, t: float) -> float:
+        """clock(t)."""
+
+
+class Constant(Schedule):
     """ξ(t) = value."""
+
+    word: ClassVar[str] = "constant"
 
     value: float = 1.0
 
-    def __call__(self, t: Any) -> Any:
+    def __post_init__(self) -> None:
+        require_positive("value", self.value, "1.0")
+        self.settle(value=as_number(self.value))
+
+    def __call__(self, t: Time) -> Time:
         """ξ(t)."""
         return self.value + 0.0 * t
 
@@ -31,13 +56,27 @@ class Constant:
         return self.value * t
 
 
-@dataclass(frozen=True)
-class Power:
-    """ξ(t) = t^(−exponent)."""
+class Power(Schedule):
+    """ξ(t) = t^(−exponent), 0 <= exponent < 1 (an exponent of 1 or more never leaves t = 0).
+
+    >>> power(0.25).integral(16.0)
+    10.666666666666666
+    """
+
+    word: ClassVar[str] = "power"
 
     exponent: float
 
-    def __call__(self, t: Any) -> Any:
+    def __post_init__(self) -> None:
+        require(
+            is_finite(self.exponent) and 0 <= self.exponent < 1,
+            "the exponent of a power schedule must lie in [0, 1)",
+            self.exponent,
+            "try power(0.25)",
+        )
+        self.settle(exponent=as_number(self.exponent))
+
+    def __call__(self, t: Time) -> Time:
         """ξ(t)."""
         return t ** (-self.exponent)
 
@@ -46,16 +85,19 @@ class Power:
         return t ** (1 - self.exponent) / (1 - self.exponent)
 
 
-@dataclass(frozen=True)
-class Exponential:
+class Exponential(Schedule):
     """ξ(t) = exp(−rate·t)."""
+
+    word: ClassVar[str] = "exponential"
 
     rate: float
 
-    def __call__(self, t: Any) -> Any:
-        """ξ(t)."""
-        import jax.numpy as jnp
+    def __post_init__(self) -> None:
+        require_positive("rate", self.rate, "0.1")
+        self.settle(rate=as_number(self.rate))
 
+    def __call__(self, t: Time) -> Time:
+        """ξ(t)."""
         return jnp.exp(-self.rate * t)
 
     def integral(self, t: float) -> float:
@@ -63,14 +105,20 @@ class Exponential:
         return -math.expm1(-self.rate * t) / self.rate
 
 
-@dataclass(frozen=True)
-class Window:
-    """ξ(t) = 1 for start <= t < stop, else 0."""
+class Window(Schedule):
+    """ξ(t) = 1 between start and stop, 0 before and after: for a block that is trained only then."""
+
+    word: ClassVar[str] = "window"
 
     start: float
-    stop: float
+    stop: float = math.inf
 
-    def __call__(self, t: Any) -> Any:
+    def __post_init__(self) -> None:
+        good = is_finite(self.start) and is_number(self.stop) and 0 <= self.start < self.stop
+        require(good, "a window needs 0 <= start < stop", (self.start, self.stop), "try window(0.0, 1.0)")
+        self.settle(start=as_number(self.start), stop=as_number(self.stop))
+
+    def __call__(self, t: Time) -> Time:
         """ξ(t); a time kε that rounding left just below an edge is on it."""
         t = t * (1 + 1e-12)
         return 1.0 * ((t >= self.start) & (t < self.stop))
@@ -80,61 +128,24 @@ class Window:
         return max(0.0, min(t, self.stop) - self.start)
 
 
-@dataclass(frozen=True)
-class Function:
+class Function(Schedule):
     """ξ given as any JAX-traceable, nonnegative function of t."""
 
-    function: Callable[[Any], Any]
+    function: Callable[[Time], Time] = static()
 
-    def __call__(self, t: Any) -> Any:
+    def __call__(self, t: Time) -> Time:
         """ξ(t)."""
         return self.function(t)
 
     def integral(self, t: float) -> float:
         """clock(t) by adaptive quadrature."""
-        from scipy.integrate import quad
-
         return quad(lambda u: float(self.function(u)), 0.0, t, epsabs=1e-13, epsrel=1e-12, limit=500)[0]
 
 
-Schedule = Constant | Power | Exponential | Window | Function
+constant, power, exponential, window = Constant, Power, Exponential, Window
 
 
-def constant(value: float = 1.0) -> Constant:
-    """ξ(t) = value."""
-    require_positive("value", value, "1.0")
-    return Constant(value)
-
-
-def power(exponent: float) -> Power:
-    """ξ(t) = t^(−exponent), 0 <= exponent < 1 (an exponent of 1 or more never leaves t = 0).
-
-    >>> power(0.25).integral(16.0)
-    10.666666666666666
-    """
-    require(
-        is_finite(exponent) and 0 <= exponent < 1,
-        "the exponent of a power schedule must lie in [0, 1)",
-        exponent,
-        "try power(0.25)",
-    )
-    return Power(exponent)
-
-
-def exponential(rate: float) -> Exponential:
-    """ξ(t) = exp(−rate·t)."""
-    require_positive("rate", rate, "0.1")
-    return Exponential(rate)
-
-
-def window(start: float, stop: float = math.inf) -> Window:
-    """ξ(t) = 1 between start and stop, 0 before and after: for a block that is trained only then."""
-    good = is_finite(start) and is_number(stop) and 0 <= start < stop
-    require(good, "a window needs 0 <= start < stop", (start, stop), "try window(0.0, 1.0)")
-    return Window(float(start), float(stop))
-
-
-def schedule(choice: Schedule | Callable[[Any], Any]) -> Schedule:
+def schedule(choice: Schedule | Callable[[Time], Time]) -> Schedule:
     """A schedule from itself or from any JAX-traceable function of t."""
     if isinstance(choice, Schedule):
         return choice
@@ -149,12 +160,9 @@ def schedule(choice: Schedule | Callable[[Any], Any]) -> Schedule:
 
 def check_schedule(schedule_: Schedule, t_end: float) -> None:
     """Refuse a schedule that JAX cannot trace, or that is negative or infinite after t = 0."""
-    import jax
-    import jax.numpy as jnp
-
     times = jnp.linspace(t_end / 64, t_end, 64)
     try:
-        values = jax.jit(schedule_)(times) + 0 * times
+        values = _values(schedule_, times)
     except Exception:  # whatever the function does with a tracer
         raise InputError(
             f"a schedule must be a function of t that JAX can trace, got {schedule_!r}: write it with jax.numpy."
@@ -163,12 +171,25 @@ def check_schedule(schedule_: Schedule, t_end: float) -> None:
     require(good, "a schedule must be finite and >= 0 for t > 0", float(jnp.min(values)), "change the function")
 
 
-def step_sizes(schedule_: Schedule, step: float, k: Any) -> Any:
-    """s_k = ε ξ(kε) for an array of step numbers k; s_0 = clock(ε) where ξ(0) is infinite."""
-    import jax
-    import jax.numpy as jnp
+@jax.jit
+def _values(schedule_: Schedule, times: Array) -> Array:
+    return schedule_(times) + 0 * times
 
-    with jax.ensure_compile_time_eval():
-        first = step * float(schedule_(jnp.asarray(0.0)))
-        first = first if math.isfinite(first) else schedule_.integral(step)
-    return jnp.where(k == 0, first, step * schedule_(jnp.maximum(k, 1) * step))
+
+class Steps(Frozen):
+    """The steps s_k = ε ξ(kε) of a discrete dynamics; s_0 = clock(ε) where ξ(0) is infinite."""
+
+    schedule: Schedule
+    step: float
+    first: float
+
+    def sizes(self, k: Array) -> Array:
+        """s_k for an array of step numbers k."""
+        return jnp.where(k == 0, self.first, self.step * self.schedule(jnp.maximum(k, 1) * self.step))
+
+
+def steps_of(schedule_: Schedule, step: float) -> Steps:
+    """The steps of a schedule."""
+    infinite = isinstance(schedule_, Power) or not math.isfinite(float(schedule_(jnp.asarray(0.0))))
+    first = schedule_.integral(step) if infinite else step * float(schedule_(jnp.asarray(0.0)))
+    return Steps(schedule_, float(step), first)

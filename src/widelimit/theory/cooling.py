@@ -1,6 +1,6 @@
 """What noise costs: the Gibbs law against the inverse temperature.
 
-    E(ρ) = ½ R(ρ) + (λ/2) ∫|θ|² dρ
+    E(ρ) = ½ R(ρ) + λ ∫v dρ
     E(ρ_β) − inf E ≤ ∫ Ψ_λ(·; ρ_β) dρ_β − inf_θ Ψ_λ(θ; ρ_β)            E is convex along mixtures
     E(ρ_β) − inf E = O(D/β)                                            to be seen as a slope
 
@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import minimize
 
 from widelimit.errors import require, require_positive
 from widelimit.measures import Measure
-from widelimit.potentials.free_energy import energy_of
-from widelimit.potentials.landscape_base import Landscape
+from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
-from widelimit.problem.statement import Problem
+from widelimit.problem.problem import Problem
 from widelimit.theory.gibbs import gibbs
 
 SEARCHED = {1: 4001, 2: 201}  # points for each coordinate
@@ -81,7 +81,7 @@ def cooling(problem: Problem, betas: Sequence[float]) -> Cooling:
     require(few, "cooling needs one or two reduced coordinates", problem.reduced_coordinates[:6], "see wl.gibbs")
     land = landscape(problem, reduced=True)
     laws = [gibbs(replace(problem, beta=float(beta))) for beta in listed]
-    energy = np.array([energy_of(land, law.rho) for law in laws])
+    energy = np.array([land.energy(law.rho) for law in laws])
     certificate = np.array([_certificate(land, law.rho, len(problem.groups)) for law in laws])
     return Cooling(
         np.array(listed, float), np.array([law.risk for law in laws]), energy,
@@ -91,8 +91,6 @@ def cooling(problem: Problem, betas: Sequence[float]) -> Cooling:
 
 def _certificate(land: Landscape, rho: Measure, radii: int) -> float:
     """∫ Ψ dρ − inf Ψ."""
-    from scipy.optimize import minimize
-
     theta = np.asarray(rho.theta)
     low, high = theta.min(axis=0), theta.max(axis=0)
     middle, reach = (low + high) / 2, 0.75 * (high - low)

@@ -21,25 +21,23 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from widelimit.dynamics.driver import Observer, solve
 from widelimit.dynamics.methods import GD, SGD, MeanField, Method, NonlinearFlow, ParticleFlow
-from widelimit.dynamics.requests import save_times
-from widelimit.dynamics.run import require_no_noise
-from widelimit.dynamics.solution import Solution
+from widelimit.dynamics.solve import Observer, solve
 from widelimit.errors import Diverged, Interrupted, require, require_count, require_positive
 from widelimit.measures import Cloud, uniform_cloud
 from widelimit.observables.distances import wasserstein
 from widelimit.observables.moments import moment
 from widelimit.potentials.landscapes import reduce
-from widelimit.problem.statement import Problem
+from widelimit.problem.problem import Problem
+from widelimit.solving.protocol import require_no_noise
+from widelimit.solving.settings import save_times
+from widelimit.solving.solution import Solution
 from widelimit.theory import bounds
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 CHAIN = ("PDE", "ND", "PD", "GD", "SGD")
 
@@ -186,8 +184,6 @@ def _dataset(
     problem: Problem, solutions: dict[str, Solution], tests: Mapping[str, Observer], outcome: str, n: int, step: float
 ) -> xr.Dataset:
     """Everything that is measured on the runs, at the times they all reached."""
-    import xarray as xr
-
     names = list(solutions)
     count = min(len(s.times) for s in solutions.values())
     pairs = [*itertools.pairwise(names), (names[0], names[-1])] if len(names) > 1 else []
@@ -231,7 +227,7 @@ def _spread(solution: Solution, values: np.ndarray, replicas: int | None) -> np.
 
 def _neurons(solution: Solution, count: int) -> np.ndarray | None:
     """θ ([replica,] time, neuron, coordinate) of a coupled run; the limit has no neurons."""
-    if solution.method == "MeanField":
+    if solution.name == "MeanField":
         return None
     return solution.dataset["theta"].values[..., :count, :, :]
 

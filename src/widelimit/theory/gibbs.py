@@ -1,12 +1,12 @@
 """The Gibbs law: where noisy dynamics settles.
 
-    F(ρ) = ½ R(ρ) + (λ/2) ∫|θ|² dρ + β⁻¹ ∫ ρ log ρ          free energy
+    F(ρ) = ½ R(ρ) + λ ∫v dρ + β⁻¹ ∫ ρ log ρ          free energy
     ρ_* = exp(−β Ψ_λ(θ; ρ_*))/Z                              its only minimiser, a fixed point
 
 In feature form this is a finite concave problem: with the residuals v_q = p_q (F_q − y_q) as unknowns,
 
     F(ρ_*) = max_v  −β⁻¹ log Z(v) − Σ_q (v_q y_q + v_q²/(2 p_q)) + noise²/2
-    Z(v) = ∫ exp(−β (Σ_q v_q Φ_q(θ) + (λ/2)|θ|²)) μ(dθ)
+    Z(v) = ∫ exp(−β (Σ_q v_q Φ_q(θ) + λ v(θ))) μ(dθ)
     ∇ = F(ρ_v) − y − v/p,    ∇² = −β Cov_{ρ_v} Φ − diag(1/p)
 
     μ   Lebesgue measure of the full space: da db du Π_g S_g r_g^{d_g−1} dr_g, S_g the area of the sphere in R^{d_g}
@@ -14,7 +14,7 @@ In feature form this is a finite concave problem: with the residuals v_q = p_q (
 Scheme: Newton with a line search on residuals scaled by √p, integrals on a tensor of Gauss–Legendre panels that grows
 until it covers the mass, then tightens around it, or on the cells of a given grid. The primal value F(ρ_v) minus the
 dual one is an error bar: it is ≥ 0, and 0 at the optimum only. With more than two reduced coordinates the law is drawn
-from by long noisy runs, widelimit.theory.langevin. Reference: [mmn18], section on noisy SGD.
+from by long noisy runs, widelimit.theory.gibbs_samples. Reference: [mmn18], section on noisy SGD.
 """
 
 from __future__ import annotations
@@ -23,20 +23,28 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from scipy.interpolate import CubicSpline
 
+from widelimit.coordinates import Coordinates
 from widelimit.errors import InputError, require, require_count
 from widelimit.measures import Cloud, Density, Measure, log_sphere_area
+from widelimit.observables.density import binned_density
+from widelimit.potentials.damped_newton import Budget, Descent, minimise
+from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.least_squares import LeastSquares
-from widelimit.problem.nodes import tensor
-from widelimit.problem.statement import Problem
+from widelimit.problem.data.nodes import tensor
+from widelimit.problem.problem import Problem
+from widelimit.theory.gibbs_samples import sampled
 
 PER_PANEL = 16
 POINTS = {1: 512, 2: 128}  # for each coordinate
 EMPTY = 1e-18  # mass of an outer panel that counts as none
 FAINT = 1e-200  # relative density of a node that is left out of a picture
-NEWTON = 60
+BUDGET = Budget(steps=60, shortest=1e-9, rounding=1e-14)
+ENOUGH = 1e-26  # gain of the dual that Newton's method still promises
 GROWTH = 60
 TIGHTENED = 3
 
@@ -48,7 +56,8 @@ Box = list[Side]
 class Gibbs:
     """The law ρ_* ∝ exp(−βΨ_λ(·; ρ_*)), on the nodes of a quadrature, on the cells of a grid, or as a sample.
 
-    rho          in reduced coordinates: a Cloud whose weights are the masses of the nodes, a Density, or equal neurons
+    rho          in reduced coordinates where the data allow them: a Cloud whose weights are the masses of the nodes, a
+                 Density, or equal neurons
     log_density  (n,) log ρ_* at the nodes, as a density of the full space; None for a sample
     risk         R(ρ_*)
     free_energy  F(ρ_*); for a sample with the estimated entropy, not a number in more than six coordinates
@@ -70,10 +79,6 @@ class Gibbs:
         On a quadrature: mass over weight at every node, its logarithm interpolated to the middle of the bin, because
         bins would show the nodes. A law on a grid keeps its cells, a sample is binned.
         """
-        from scipy.interpolate import CubicSpline
-
-        from widelimit.observables.density import binned_density
-
         if isinstance(self.rho, Density):
             return self.rho.marginal(coordinate)
         column = self.rho.column(coordinate)
@@ -91,36 +96,35 @@ class Gibbs:
 class _Field:
     """What does not depend on the quadrature."""
 
-    land: LeastSquares
+    land: FeatureLandscape
     beta: float
-    radii: tuple[float, ...]  # d_g of the last columns
+
+    @property
+    def columns(self) -> Coordinates:
+        return self.land.penalty.columns
 
     def integrals(self, nodes: np.ndarray, log_mass: np.ndarray) -> _Integrals:
-        scalars = nodes.shape[1] - len(self.radii)
-        for g, d in enumerate(self.radii):
+        for g, d in enumerate(self.columns.directions):
             with np.errstate(divide="ignore"):
-                log_mass = log_mass + log_sphere_area(d) + (d - 1) * np.log(nodes[:, scalars + g])
+                log_mass = log_mass + log_sphere_area(d) + (d - 1) * np.log(nodes[:, self.columns.first_radius + g])
         return self.on_nodes(nodes, log_mass)
 
     def on_nodes(self, nodes: np.ndarray, log_mass: np.ndarray) -> _Integrals:
-        import jax.numpy as jnp
-
-        p, y = self.land.targets
-        penalty = np.asarray(self.land.penalty(jnp.asarray(nodes)))
-        features = np.asarray(self.land.features(jnp.asarray(nodes)))
-        return _Integrals(np.sqrt(p) * features, np.sqrt(p) * y, log_mass, penalty, self.beta, self.land.floor)
+        root, fit = self.land.fit.whitened()
+        theta = jnp.asarray(nodes)
+        features = root * np.asarray(self.land.all_features(theta))
+        return _Integrals(features, fit, log_mass, np.asarray(self.land.penalty(theta)), self.beta)
 
 
 @dataclass(frozen=True)
 class _Integrals:
-    """The dual problem on one quadrature, in the scaled residuals v/√p."""
+    """The dual problem on one quadrature, in residuals v and features scaled by √p."""
 
     features: np.ndarray  # √p Φ, (n, Q)
-    labels: np.ndarray  # √p y, (Q,)
+    fit: LeastSquares
     log_mass: np.ndarray  # (n,)
     penalty: np.ndarray  # (n,)
     beta: float
-    floor: float
 
     def weights(self, v: np.ndarray) -> tuple[np.ndarray, float]:
         """The masses of ρ_v and log Z(v)."""
@@ -130,32 +134,29 @@ class _Integrals:
         return mass / mass.sum(), top + math.log(mass.sum())
 
     def dual(self, v: np.ndarray) -> float:
-        return float(-self.weights(v)[1] / self.beta - v @ self.labels - v @ v / 2 + self.floor / 2)
+        return -self.weights(v)[1] / self.beta + self.fit.dual(v)
 
     def primal(self, v: np.ndarray) -> tuple[float, float]:
         """F(ρ_v) and R(ρ_v)."""
         weights, log_z = self.weights(v)
         mean = weights @ self.features
-        risk = float(np.sum((self.labels - mean) ** 2) + self.floor)
+        risk = float(self.fit.risk(mean))
         entropy = -self.beta * (mean @ v + weights @ self.penalty) - log_z
         return risk / 2 + float(weights @ self.penalty + entropy / self.beta), risk
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         """Newton's method from v; the problem is concave, so that the line search cannot fail."""
-        for _ in range(NEWTON):
-            weights, _ = self.weights(v)
-            mean = weights @ self.features
-            centred = self.features - mean
-            slope = mean - self.labels - v
-            curvature = self.beta * (centred * weights[:, None]).T @ centred + np.eye(len(v))
-            step = np.linalg.solve(curvature, slope)
-            gain, now, size = float(slope @ step), self.dual(v), 1.0
-            while size > 1e-9 and self.dual(v + size * step) < now + 1e-4 * size * gain - 1e-14 * abs(now):
-                size /= 2
-            v = v + size * step
-            if gain < 1e-26 * (1 + abs(now)):
-                break
-        return v
+        return minimise(v, lambda v: -self.dual(v), self._ascent, lambda v, size, step: v + size * step, BUDGET)
+
+    def _ascent(self, v: np.ndarray) -> Descent:
+        weights, _ = self.weights(v)
+        mean = weights @ self.features
+        centred = self.features - mean
+        slope = self.fit.residual(mean) - v
+        curvature = self.beta * (centred * weights[:, None]).T @ centred + np.eye(len(v))
+        step = np.linalg.solve(curvature, slope)
+        gain = float(slope @ step)
+        return Descent(step, -gain, gain < ENOUGH * (1 + abs(self.dual(v))))
 
 
 def gibbs(
@@ -177,21 +178,20 @@ def gibbs(
     """
     _check(problem, points)
     names = problem.reduced_coordinates
-    if len(names) > 2 or problem.data.no_reduction:
-        from widelimit.theory.langevin import sampled
-
+    if len(names) > 2 or problem.no_reduction:
         _require_no_grid(points, on, names)
-        return Gibbs(beta=problem.beta, log_density=None, gap=math.nan, **sampled(problem, n, seed))
+        drawn = sampled(problem, n, seed)
+        return Gibbs(drawn.rho, None, drawn.risk, drawn.free_energy, math.nan, problem.beta, drawn.error)
     land = landscape(problem, reduced=True)
-    assert isinstance(land, LeastSquares)
-    here = _Field(land, problem.beta, tuple(g.d for g in problem.groups))
+    assert isinstance(land, FeatureLandscape)
+    here = _Field(land, problem.beta)
     if on is not None:
         return _on_cells(here, on, names)
     panels = max(1, -(-(points or POINTS[len(names)]) // PER_PANEL))
-    first_radius = len(names) - len(here.radii)
+    first_radius = here.columns.first_radius
     spread = math.sqrt(1 / (problem.beta * problem.ridge))
     box = [(-4 * spread, 4 * spread) if c < first_radius else (0.0, 4 * spread) for c in range(len(names))]
-    v = np.zeros(len(land.targets[0]))
+    v = np.zeros(len(land.fit.p))
     for _ in range(GROWTH):
         nodes, integrals, v = _solved(here, box, panels, v)
         wished = [
@@ -214,7 +214,7 @@ def _on_cells(here: _Field, cells: Density, names: tuple[str, ...]) -> Gibbs:
     good = isinstance(cells, Density) and cells.coordinates == names
     require(good, f"the cells must be a wl.Density over {', '.join(names)}", cells, "pass solution.final")
     integrals = here.on_nodes(cells.theta, cells.log_volumes.ravel())
-    v = integrals.solve(np.zeros(len(integrals.labels)))
+    v = integrals.solve(np.zeros(len(integrals.fit.p)))
     law = _result(integrals, v, cells.theta, names, here.beta)
     return replace(law, rho=replace(cells, masses=law.rho.weights.reshape(cells.masses.shape)))
 
@@ -259,7 +259,7 @@ def _result(integrals: _Integrals, v: np.ndarray, nodes: np.ndarray, names: tupl
 
 def _require_no_grid(points: Any, on: Any, names: tuple[str, ...]) -> None:
     require(points is None and on is None, "a grid for the Gibbs law needs one or two reduced coordinates", names[:6],
-            "drop points and on: the law is drawn from")  # fmt: skip
+            "drop points and on: the law is then simulated")  # fmt: skip
 
 
 def _check(problem: Problem, points: Any) -> None:

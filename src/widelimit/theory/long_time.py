@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from widelimit.dynamics.driver import solve
 from widelimit.dynamics.methods import ParticleFlow
-from widelimit.dynamics.solution import Solution
+from widelimit.dynamics.solve import solve
 from widelimit.errors import require, require_count, require_positive
 from widelimit.measures import Density
+from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Constant
-from widelimit.problem.statement import Problem
+from widelimit.solving.solution import Solution
 from widelimit.theory.gibbs import gibbs
 
 LARGEST, SMALLEST = 1e-4, 1e-11  # the fit sees excesses between these shares of the first one
@@ -51,7 +51,7 @@ class Decay:
 
 def decay(problem: Problem, solution: Solution) -> Decay:
     """The rate at which the free energy of a `FiniteVolume` run reaches that of the Gibbs law."""
-    good = isinstance(solution, Solution) and solution.method == "FiniteVolume"
+    good = isinstance(solution, Solution) and solution.name == "FiniteVolume"
     require(good, "decay needs a solution of FiniteVolume", solution, "solve with FiniteVolume()")
     cells = solution.final
     assert isinstance(cells, Density)

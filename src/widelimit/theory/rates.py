@@ -18,18 +18,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from widelimit.errors import require, require_count, require_known
 from widelimit.problem.data import GaussianClasses, IndexModel
-from widelimit.problem.statement import Problem
+from widelimit.problem.problem import Problem
 from widelimit.theory.bounds import EXPONENTS
 from widelimit.theory.coupling import Comparison, compare
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 CHAINS = {"n": ("PDE", "ND", "PD"), "step": ("PD", "GD", "SGD"), "d": ("ND", "PD", "GD", "SGD")}
 QUANTITIES = ("distance", "max distance", "W2", "risk spread", "risk bias")
@@ -134,8 +132,6 @@ def summarise(quantity: str, numbers: np.ndarray) -> np.ndarray:
 
 
 def _dataset(over: str, spots: list[float], samples: list[Any], replicas: int, seed: int) -> xr.Dataset:
-    import xarray as xr
-
     parts = list(dict.fromkeys(part for part, _ in samples[0]))
     shape = (len(QUANTITIES), len(parts))
     gap = np.full((*shape, len(spots)), math.nan)

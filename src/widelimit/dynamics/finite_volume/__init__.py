@@ -1,0 +1,1 @@
+"""The limit on a grid: cells, what flows between them, and the steps in time."""

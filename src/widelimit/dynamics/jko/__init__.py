@@ -1,0 +1,1 @@
+"""The limit by minimising movements: in points, in quantiles, by entropic transport."""

@@ -1,0 +1,132 @@
+"""One step of minimising movements without noise: points of fixed mass, each moved from where it was.
+
+    min over θ of   F(Σ_i m_i δ(θ_i)) + Σ_i m_i |θ_i − θ_i^k|²_{M^{-1}}/(2η),     F = ½ R + λ ∫v dρ
+
+which is W_2 itself while the identity is the best coupling: for points in order in one dimension, for small η beyond.
+
+Scheme: Newton's method from θ^k, the linear system by conjugate gradients in the metric of W_2, with a line search, so
+that F cannot rise.  Reference: [jko98].
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from widelimit.dynamics.methods import JKO
+from widelimit.dynamics.rules import rules_of
+from widelimit.frozen import Frozen
+from widelimit.potentials.damped_newton import Budget, Descent, minimise
+from widelimit.potentials.landscape import Landscape
+from widelimit.potentials.landscapes import landscape
+from widelimit.problem.problem import Problem
+from widelimit.solving.clock import proximal_steps, whole_steps
+from widelimit.solving.placement import initial_points
+from widelimit.solving.protocol import Run, Tick, view_neurons
+
+POINTS = 400
+CONJUGATE = 200
+ENOUGH = 1e-10  # root mean square of the condition for a minimum, relative to the move
+BUDGET = Budget(steps=50, shortest=1e-8, rounding=0.0)
+
+
+class Movement(Frozen, eq=False):
+    """The problem of one step: points ``start`` of masses m move in the time η M of every column, (D,)."""
+
+    land: Landscape
+    start: Array
+    weights: Array
+    eta: Array
+
+    def distance(self, theta: Array) -> Array:
+        """|θ_i − θ_i^k|² in the metric M^{-1}/η, (n,)."""
+        moves = self.eta > 0
+        return jnp.sum(jnp.where(moves, (theta - self.start) ** 2 / jnp.where(moves, self.eta, 1.0), 0.0), axis=1)
+
+    def condition(self, theta: Array) -> Array:
+        """θ − θ^k + η M ∇Ψ(θ; ρ), 0 at the minimum."""
+        slope = self.land.self_gradient(theta, self.weights)
+        return jnp.where(self.eta > 0, theta - self.start + self.eta * slope, 0.0)
+
+
+def point_run(method: JKO, problem: Problem) -> Run:
+    """The scheme, ready for the driver."""
+    theta, weights = initial_points(problem, method.cells or POINTS, "quantile")
+    land, rules = landscape(problem, reduced=True), rules_of(problem, reduced=True)
+
+    def advance(theta: Array, start: float, stop: float, tick: Tick) -> Array:
+        for step in proximal_steps(problem, method.step, start, stop):
+            theta = proximal_points(Movement(land, theta, weights, step.eta * rules.rates(step.middle)))
+            tick(step.end)
+        return theta
+
+    advice = "the field is not finite at some point: check the activation"
+    return Run(theta, advance, view_neurons(land, weights), whole_steps(method.step), advice)
+
+
+def proximal_points(movement: Movement) -> Array:
+    """The points after one step."""
+
+    def descent(theta: Array) -> Descent:
+        direction, slope, defect = newton_direction(movement, theta)
+        moved = float(jnp.max(jnp.abs(theta - movement.start)))
+        return Descent(direction, float(slope), float(defect) <= ENOUGH * (1 + moved))
+
+    def value(theta: Array) -> float:
+        return float(movement.land.energy_of(theta, movement.weights) + transport(movement, theta))
+
+    return minimise(movement.start, value, descent, lambda theta, size, move: theta + size * move, BUDGET)
+
+
+@jax.jit
+def transport(movement: Movement, theta: Array) -> Array:
+    """W²/2η."""
+    return movement.weights @ movement.distance(theta) / 2
+
+
+class Conjugate(NamedTuple):
+    """A stage of the conjugate gradients: solution, residual, direction, squared residual, number."""
+
+    x: Array
+    rest: Array
+    along: Array
+    left: Array
+    k: Array
+
+
+@jax.jit
+def newton_direction(movement: Movement, theta: Array) -> tuple[Array, Array, Array]:
+    """A direction of descent, its slope, and how far from a minimum we are.
+
+    The derivative of the condition is symmetric in ⟨u, v⟩ = Σ m_i ⟨u_i, v_i⟩/(η M). Where the curvature is negative
+    the direction found so far is taken.
+    """
+    moves, eta, weights = movement.eta > 0, movement.eta, movement.weights
+    metric = weights[:, None] * jnp.where(moves, 1 / jnp.where(moves, eta, 1.0), 0.0)
+    g, linear = jax.linearize(movement.condition, theta)
+
+    def inner(u: Array, v: Array) -> Array:
+        return jnp.sum(metric * u * v)
+
+    def unfinished(at: Conjugate) -> Array:
+        return (at.left > 1e-20 * jnp.maximum(inner(g, g), 1e-300)) & (at.k < CONJUGATE)
+
+    def body(at: Conjugate) -> Conjugate:
+        image = linear(at.along)
+        curvature = inner(at.along, image)
+        bends = curvature > 1e-12 * inner(at.along, at.along)
+        size = at.left / jnp.where(bends, curvature, 1.0)
+        following = at.rest - size * image
+        new = inner(following, following)
+        stopped = jnp.where(at.k == 0, at.along, at.x)  # the first direction is the steepest one
+        return Conjugate(
+            jnp.where(bends, at.x + size * at.along, stopped), following, following + new / at.left * at.along,
+            jnp.where(bends, new, 0.0), at.k + 1,
+        )  # fmt: skip
+
+    start = Conjugate(jnp.zeros_like(g), -g, -g, inner(g, g), jnp.asarray(0))
+    x = jax.lax.while_loop(unfinished, body, start).x
+    return x, inner(g, x), jnp.sqrt(jnp.sum(weights[:, None] * g**2))

@@ -1,0 +1,112 @@
+"""Particle flow of N neurons.
+
+    dθ_i = −2 ξ(t) M ∇Ψ(θ_i; ρ) dt + √(4 ξ(t) M/β) dB_i,      ρ = Σ_j p_j δ(θ_j)
+
+    θ   theta     (n, D)   one row per neuron
+    p   weights   (n,)     1/n for a finite network
+    Ψ   psi       (n,)     half the first variation of the risk, V(θ) + ∫ U(θ, ·) dρ + λ v(θ)
+    M   rates     (D,)     mobility of every column
+
+On the clock τ = ∫ξ dt the flow is autonomous as long as the mobility is constant, so schedules that are infinite at 0
+need no care; time is cut where the mobility jumps.
+Scheme: widelimit.solving.flows.  Reference: [mmn18].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from widelimit.dynamics.methods import ParticleFlow
+from widelimit.dynamics.rules import Rules, rules_of
+from widelimit.errors import require
+from widelimit.frozen import Frozen
+from widelimit.potentials.landscape import Landscape
+from widelimit.potentials.landscapes import landscape
+from widelimit.problem.mobility import Mobility
+from widelimit.problem.problem import Problem
+from widelimit.solving.clock import whole_steps
+from widelimit.solving.flows import GAVE_UP, Moment, Solver, noisy_legs, smooth_legs
+from widelimit.solving.placement import initial_neurons
+from widelimit.solving.protocol import Run, view_neurons
+from widelimit.solving.replicas import Leg, Plan, advancing_on
+from widelimit.solving.streams import streams
+
+
+class Interacting(Frozen, eq=False):
+    """Weighted particles in their own field."""
+
+    land: Landscape
+    rules: Rules
+    weights: Array
+
+    def velocity(self, t: Array, theta: Array) -> Array:
+        """−2 M ∇Ψ(θ; ρ), along the sphere if θ is on it, (n, D)."""
+        return self.rules.tangent(theta, -2 * self.rules.rates(t) * self.land.self_gradient(theta, self.weights))
+
+    def kick(self, key: Array, at: Moment, theta: Array) -> Array:
+        """The neurons after some noise."""
+        return kicked(self.rules, key, at, theta)
+
+    def retract(self, theta: Array) -> Array:
+        """The neurons back on the sphere."""
+        return self.rules.retract(theta)
+
+    def during(self, rates: Mobility) -> Interacting:
+        """The same field with another mobility."""
+        return replace(self, rules=replace(self.rules, mobility=rates))
+
+    def on(self, land: Landscape) -> Interacting:
+        """The same particles on another landscape."""
+        return replace(self, land=land)
+
+
+def kicked(rules: Rules, key: Array, at: Moment, theta: Array) -> Array:
+    """Neurons after the noise of half a step."""
+    own = jax.random.split(jax.random.fold_in(key, at.step))[at.half]
+    return rules.retract(rules.kick(own, theta, rules.rates(at.t), at.stretch))
+
+
+def ready(method: ParticleFlow, problem: Problem, seed: int, replicas: int | None) -> Run:
+    """N neurons drawn from ρ_0, in their own field."""
+    reduced = method.coordinates == "reduced"
+    theta = initial_neurons(problem, seed, method.n, reduced, replicas)
+    flow = Interacting(landscape(problem, reduced), rules_of(problem, reduced), jnp.full(method.n, 1 / method.n))
+    solver = Solver(method.rtol, method.atol, method.stiff)
+    if not problem.is_noisy:
+        return smooth_run(flow, problem, solver, theta, replicas)
+    require_explicit(method)
+    step = method.noise_step
+
+    def legs(start: float, stop: float) -> Iterator[Leg]:
+        return noisy_legs(flow, problem, step, start, stop)
+
+    plan = Plan(legs, streams(seed, "noise", replicas), replicas)
+    advance = advancing_on(flow.land, plan, lambda theta: theta, flow.weights)
+    return Run(theta, advance, view_neurons(flow.land, flow.weights), whole_steps(step), too_large(step))
+
+
+def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array, replicas: int | None) -> Run:
+    """Weighted particles without noise, ready for the driver."""
+
+    def legs(start: float, stop: float) -> Iterator[Leg]:
+        return smooth_legs(flow, problem, solver, start, stop)
+
+    no_keys = None if replicas is None else jnp.zeros(replicas)
+    plan = Plan(legs, no_keys, replicas, "in turn" if solver.stiff else "together")
+    advance = advancing_on(flow.land, plan, lambda theta: theta, flow.weights)
+    return Run(theta, advance, view_neurons(flow.land, flow.weights), lambda t: t, GAVE_UP)
+
+
+def require_explicit(method: ParticleFlow) -> None:
+    """Refuse an implicit solver with noise."""
+    require(not method.stiff, "noise goes by an explicit splitting scheme and needs stiff=False", method, "drop stiff")
+
+
+def too_large(step: float) -> str:
+    """What to do when the splitting scheme fails."""
+    return f"the noise_step {step:g} is too large: try noise_step={step / 4:.2g} or less"

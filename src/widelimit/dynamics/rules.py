@@ -1,0 +1,105 @@
+"""The rules of motion: what every dynamics does with θ besides following the gradient.
+
+M = diag(m_a, m_b, m_w)                       rates of the columns
+v − ⟨v, w⟩ w,    w/|w|                        tangential part, return to the unit sphere
+θ + √(4 Δ M/β) g                              noise over a stretch Δ of the clock ∫ξ
+r_g ← √( (r_g + ς g)² + ς² χ²_{d_g − 1} )     the same in the radii r_g = |P_g w|, exactly in law:
+                                              this is where the drift (d_g − 1)/r_g comes from
+
+θ   theta   (…, n, D)   full coordinates a, b, w_1.. or reduced ones a, b, u_1.., r_1..
+ς²  = 4 Δ m_w/β
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from widelimit.coordinates import Coordinates
+from widelimit.errors import require
+from widelimit.frozen import Frozen, static
+from widelimit.problem.mobility import Mobility
+from widelimit.problem.problem import Problem
+
+
+class Rules(Frozen):
+    """Rates, noise and constraint in one system of coordinates.
+
+    columns    of θ
+    mobility   of the blocks
+    beta       inverse temperature, None without noise
+    on_sphere  whether |w| = 1
+    """
+
+    columns: Coordinates
+    mobility: Mobility
+    beta: float | None
+    on_sphere: bool = static()
+
+    @property
+    def scalars(self) -> int:
+        """Number of columns before the inner weights."""
+        return len(self.columns.scalars)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the temperature is positive."""
+        return self.beta is not None
+
+    def rates(self, t: Array | float) -> Array:
+        """m of every column at time t, (D,)."""
+        blocks = zip(self.columns.blocks, self.columns.sizes, strict=True)
+        return jnp.concatenate([jnp.broadcast_to(self.mobility.at(b, t), (c,)) for b, c in blocks]).astype(float)
+
+    def tangent(self, theta: Array, velocity: Array) -> Array:
+        """The part of a velocity that keeps |w| = 1, where that is asked."""
+        if not self.on_sphere:
+            return velocity
+        w, v = theta[..., self.scalars :], velocity[..., self.scalars :]
+        along = jnp.sum(v * w, axis=-1, keepdims=True) / jnp.sum(w * w, axis=-1, keepdims=True)
+        return velocity.at[..., self.scalars :].set(v - along * w)
+
+    def retract(self, theta: Array) -> Array:
+        """θ with w back on the unit sphere, where that is asked; neurons on it up to rounding stay as they are."""
+        if not self.on_sphere:
+            return theta
+        w = theta[..., self.scalars :]
+        norm = jnp.linalg.norm(w, axis=-1, keepdims=True)
+        is_on = jnp.abs(norm - 1) < 16 * jnp.finfo(theta.dtype).eps
+        return theta.at[..., self.scalars :].set(w / jnp.where(is_on, 1, norm))
+
+    def lengths(self, theta: Array) -> Array:
+        """θ with no radius below 0: a step of w through the origin comes out on the other side."""
+        first = self.columns.first_radius
+        return theta.at[..., first:].set(jnp.abs(theta[..., first:])) if self.columns.is_reduced else theta
+
+    def kick(self, key: Array, theta: Array, rates: Array, stretch: Array | float) -> Array:
+        """θ after the noise of a stretch of the clock, with the rates of its columns."""
+        assert self.beta is not None
+        spread = jnp.sqrt(4 * stretch * rates / self.beta).astype(theta.dtype)
+        kicked = theta + spread * jax.random.normal(key, theta.shape, theta.dtype)
+        first = self.columns.first_radius
+        parts = [kicked[..., :first]]
+        for g, d in enumerate(self.columns.directions):
+            radius, width = kicked[..., first + g, None], spread[first + g]
+            half = jnp.where(d > 1, (d - 1) / 2, 1.0)
+            drawn = 2 * jax.random.gamma(jax.random.fold_in(key, g + 1), half, radius.shape)
+            parts.append(jnp.sqrt(radius**2 + width**2 * jnp.where(d > 1, drawn, 0.0)))
+        return jnp.concatenate(parts, axis=-1) if len(parts) > 1 else kicked
+
+
+def rules_of(problem: Problem, reduced: bool) -> Rules:
+    """The rules of a problem in full or reduced coordinates."""
+    if reduced and problem.is_noisy:
+        require(
+            all(math.isfinite(g.d) for g in problem.groups),
+            "noise in infinitely many directions moves every radius at once and needs a finite d",
+            math.inf,
+            "choose a finite d or beta = inf",
+        )
+    columns = problem.reduced if reduced else problem.full
+    beta = problem.beta if problem.is_noisy else None
+    return Rules(columns, problem.rates, beta, problem.neuron.inner == "sphere")

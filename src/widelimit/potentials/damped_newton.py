@@ -1,0 +1,59 @@
+"""Newton's method with a line search, for minimisations whose direction the problem itself knows how to find.
+
+    x ← x + s δ,     s = 1, ½, ¼, … until  f(x + s δ) ≤ f(x) + 10⁻⁴ s ⟨∇f, δ⟩
+
+    δ   direction   of descent, from a Hessian that was made positive
+    ⟨∇f, δ⟩         slope along it, negative
+
+The value falls in every step, so that the method cannot be trapped where f is convex.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+Point = TypeVar("Point")
+
+
+class Descent(NamedTuple, Generic[Point]):
+    """A direction, the slope along it, and whether the point it starts from is good enough."""
+
+    direction: Point
+    slope: float
+    enough: bool
+
+
+class Budget(NamedTuple):
+    """Steps of Newton's method, the shortest step of the line search, and the rounding of f relative to its size."""
+
+    steps: int
+    shortest: float
+    rounding: float
+
+
+def minimise(
+    start: Point, value: Callable[[Point], float], descent: Callable[[Point], Descent], shifted: Callable[..., Point],
+    budget: Budget,
+) -> Point:  # fmt: skip
+    """The minimiser found from a start.
+
+    value    f; infinite or not a number where a point is not allowed
+    descent  the direction from a point
+    shifted  (x, s, δ) ↦ x + s δ, or the allowed point nearest to it
+    """
+    x, now = start, value(start)
+    for _ in range(budget.steps):
+        step = descent(x)
+        if step.enough or not step.slope < 0:
+            break
+        size, tried = 1.0, shifted(x, 1.0, step.direction)
+        lower = value(tried)
+        while not lower <= now + 1e-4 * size * step.slope + budget.rounding * abs(now):
+            size /= 2
+            if size < budget.shortest:
+                return x
+            tried = shifted(x, size, step.direction)
+            lower = value(tried)
+        x, now = tried, lower
+    return x

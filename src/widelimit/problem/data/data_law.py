@@ -1,0 +1,175 @@
+"""What every data law offers: samples, and the structure a reduction uses.
+
+    x = (z, x_1, x_2, …),   z ∈ R^k the first k coordinates, kept;   x_g the groups of directions
+
+    y depends on x through z and the class alone, and inside a group of d_g directions the law is rotation invariant
+    with standard deviation τ_g. A node q is a value z_q of the kept coordinates, or a class, with its weight and label:
+
+    E χ(y, z, …) = Σ_q p_q E[χ(y_q, z_q, …) | q]
+
+    k   kept         number of kept coordinates
+    g   groups       Group(d_g, share, τ_g at every node)
+    q   quadrature   Nodes(z (Q, k), p (Q,), y (Q,))
+
+A law without symmetry keeps all its coordinates and has no groups.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import DTypeLike
+
+from widelimit.errors import InputError, is_finite, is_number, require, require_count
+from widelimit.frozen import Value, static
+
+SAMPLES = 4096
+
+
+class Group(NamedTuple):
+    """Directions among which the data law is rotation invariant.
+
+    d      number of directions d_g (may be infinite)
+    share  d_g / d, which stays meaningful when both are infinite
+    tau    standard deviation along each direction, one value per node
+    """
+
+    d: float
+    share: float
+    tau: tuple[float, ...]
+
+
+class Nodes(NamedTuple):
+    """Where expectations over classes and kept coordinates are taken: z (Q, k), weights p (Q,), labels y (Q,)."""
+
+    z: np.ndarray
+    p: np.ndarray
+    y: np.ndarray
+
+
+class Mixture(NamedTuple):
+    """Centred Gaussian classes of x: probabilities, labels, and (directions, deviations in every class) in order."""
+
+    p: tuple[float, ...]
+    y: tuple[float, ...]
+    groups: tuple[tuple[int, tuple[float, ...]], ...]
+
+
+class DataLaw(Value, ABC):
+    """The law of (x, y)."""
+
+    d: float = static()
+
+    @property
+    def label_noise(self) -> float:
+        """Standard deviation of the noise of the labels."""
+        return 0.0
+
+    @property
+    def draws(self) -> int:
+        """How many draws stand for the law where its risk has no formula."""
+        return SAMPLES
+
+    @property
+    @abstractmethod
+    def kept(self) -> int:
+        """k, the number of kept coordinates, which come first."""
+
+    @property
+    @abstractmethod
+    def groups(self) -> tuple[Group, ...]:
+        """The rotation-invariant groups of directions, after the kept coordinates."""
+
+    @property
+    @abstractmethod
+    def quadrature(self) -> Nodes:
+        """The nodes; not for laws without symmetry."""
+
+    @property
+    def mixture(self) -> Mixture | None:
+        """The Gaussian classes of x, if x is Gaussian; the labels are those of the nodes if coordinates are kept."""
+        return None
+
+    @property
+    def no_reduction(self) -> str:
+        """Why there is no exact landscape in reduced coordinates; empty if there is one."""
+        return ""
+
+    @property
+    def on_sphere(self) -> bool:
+        """Whether |x| is fixed: a group then sees the first coordinate of a sphere instead of a normal one."""
+        return False
+
+    @abstractmethod
+    def sample(self, key: Array, n: int, dtype: DTypeLike) -> tuple[Array, Array]:
+        """n fresh pairs: x of shape (n, d), y of shape (n,)."""
+
+    def block(self, key: Array, index: Array, n: int, dtype: DTypeLike) -> tuple[Array, Array]:
+        """The samples number index·n, …, (index + 1)·n − 1 of the stream that belongs to a key."""
+        return self.sample(jax.random.fold_in(key, index), n, dtype)
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The law in symbols."""
+
+
+def check_dimension(d: object, kept: int = 0) -> None:
+    """Raise an InputError unless d is a whole number above ``kept``, or infinite."""
+    least = kept + 1
+    require(
+        is_number(d) and d >= least and (math.isinf(d) or d == int(d)),  # type: ignore[operator, arg-type, call-overload]
+        f"d must be a whole number of at least {least} or math.inf",
+        d,
+        "try d=40",
+    )
+
+
+def check_noise(noise: object) -> None:
+    """Raise an InputError unless a label noise is a number >= 0."""
+    require(is_finite(noise) and noise >= 0, "noise must be a number >= 0", noise, "try noise=0.1")  # type: ignore[operator]
+
+
+def check_nodes(nodes: object) -> None:
+    """Raise an InputError unless a number of nodes is None or an even number: the rules mirror a half line."""
+    if nodes is not None:
+        require_count("nodes", nodes, "64")
+        require(nodes % 2 == 0, "nodes must be an even number of at least 2", nodes, "try nodes=64")  # type: ignore[operator]
+
+
+def require_finite(d: float, what: str) -> int:
+    """The dimension, which must be finite for what is asked."""
+    if math.isinf(d):
+        raise InputError(
+            f"{what} in full coordinates need a finite dimension, got inf: choose a finite d, or stay in reduced "
+            "coordinates."
+        )
+    return int(d)
+
+
+def with_noise(key: Array, y: Array, noise: float) -> Array:
+    """The labels plus independent normal noise."""
+    return y + jnp.asarray(noise, y.dtype) * jax.random.normal(jax.random.fold_in(key, 1), y.shape, y.dtype)
+
+
+def normals(key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
+    """Independent standard normals; in single precision two from each 64 random bits, which is what a hash yields."""
+    if jnp.dtype(dtype) != jnp.float32:
+        return jax.random.normal(key, shape, dtype)
+    rows = -(-shape[0] // 2)
+    words = jax.random.bits(key, (rows, shape[1]), "uint64")
+    halves = [_normal_from_bits(half.astype("uint32")) for half in (words >> 32, words)]
+    return jnp.concatenate([halves[0], halves[1][: shape[0] - rows]])
+
+
+def _normal_from_bits(bits: Array) -> Array:
+    """Φ^{-1} of the uniform number in the top 23 of 32 random bits."""
+    mantissa = (bits >> 9) | jnp.uint32(0x3F800000)  # a float in [1, 2)
+    uniform = 2 * jax.lax.bitcast_convert_type(mantissa, "float32") - 3
+    return jnp.float32(math.sqrt(2)) * jax.lax.erf_inv(jnp.maximum(uniform, jnp.float32(-1 + 2**-24)))

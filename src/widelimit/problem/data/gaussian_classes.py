@@ -1,0 +1,180 @@
+"""Gaussian classes, told apart by their variance.
+
+    y = y_c with probability p_c,    x | c ~ N(0, Σ_c),
+    Σ_c = τ_c² on the informative directions, 1 on the others
+
+    d    d             dimension of x, may be infinite
+    τ_c  taus          of each class; two classes of contrast Δ: 1 + Δ (y = 1) and 1 − Δ (y = −1)
+    s₀   informative   number of informative directions (None: all of them)
+
+Inside a group of directions the law is rotation invariant: this is what a reduction uses.
+Reference: [mmn18], sections on centred isotropic and anisotropic Gaussians.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import DTypeLike
+
+from widelimit.errors import is_finite, is_number, require
+from widelimit.frozen import as_number, as_numbers, static
+from widelimit.problem.data.data_law import DataLaw, Group, Mixture, Nodes, check_dimension, normals, require_finite
+
+Numbers = tuple[float, ...]
+
+
+class GaussianClasses(DataLaw):
+    """Gaussian classes x | c ~ N(0, Σ_c), told apart by their variance only.
+
+    d            dimension, a whole number or ``math.inf``
+    delta        Δ in (0, 1): two classes, y = 1 with standard deviation 1 + Δ and y = −1 with 1 − Δ
+    informative  how many directions are informative; None means all (isotropic). With d = inf, their fraction.
+    deviations   instead of delta: the standard deviation of every class on the informative directions
+    labels       of the classes (default: evenly spaced from 1 to −1)
+    weights      their probabilities, or anything proportional to them (default: equal)
+
+    >>> gaussian_classes(d=320, delta=0.5, informative=60).groups[0].tau
+    (1.5, 0.5)
+    >>> gaussian_classes(d=40, deviations=[0.5, 1.0, 2.0], labels=[0, 1, 0]).classes
+    (0.0, 1.0, 0.0)
+    """
+
+    word: ClassVar[str] = "gaussian_classes"
+
+    delta: float | None = None
+    informative: float | None = static(default=None)
+    deviations: Sequence[float] | None = None
+    labels: Sequence[float] | None = None
+    weights: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        check_dimension(self.d)
+        if self.informative is not None:
+            self._check_informative(self.informative)
+        given = (self.delta is None, self.deviations is None)
+        require(given[0] != given[1], "gaussian_classes needs either delta or deviations",
+                (self.delta, self.deviations), "try delta=0.5")  # fmt: skip
+        if self.delta is not None:
+            good = is_number(self.delta) and 0 < self.delta < 1
+            require(good, "delta must lie strictly between 0 and 1", self.delta, "try delta=0.5")
+        else:
+            spread = _checked("deviations", self.deviations, 2)
+            require(min(spread) > 0, "deviations must be positive", spread, "try deviations=[1.5, 0.5]")
+        count = len(self.taus)
+        labels = None if self.labels is None else _checked("labels", self.labels, count)
+        weights = None if self.weights is None else _checked("weights", self.weights, count)
+        require(weights is None or min(weights) > 0, "weights must be positive", weights, "drop empty classes")
+        sizes = tuple(count if x is None else len(x) for x in (labels, weights))
+        require(sizes == (count, count), f"labels and weights must have one value for each of the {count} classes",
+                sizes, "give as many as deviations")  # fmt: skip
+        self.settle(delta=as_number(self.delta), deviations=as_numbers(self.deviations), labels=labels, weights=weights)
+
+    def _check_informative(self, s: float) -> None:
+        if math.isinf(self.d):
+            require(
+                is_number(s) and 0 < s < 1,
+                "with d = inf, informative is the fraction of informative directions, strictly between 0 and 1",
+                s,
+                "try informative=0.2",
+            )
+            return
+        require(
+            is_finite(s) and s == int(s) and 1 <= s <= self.d,
+            f"informative must be a whole number from 1 to d = {int(self.d)}",
+            s,
+            "lower it, raise d, or leave it out to make every direction informative",
+        )
+
+    @property
+    def taus(self) -> Numbers:
+        """τ_c of every class on the informative directions."""
+        return (1 + self.delta, 1 - self.delta) if self.delta is not None else tuple(self.deviations or ())
+
+    @property
+    def classes(self) -> Numbers:
+        """y_c of every class."""
+        count = len(self.taus)
+        return tuple(self.labels) if self.labels is not None else tuple(1 - 2 * i / (count - 1) for i in range(count))
+
+    @property
+    def probabilities(self) -> Numbers:
+        """p_c of every class."""
+        shares = tuple(self.weights) if self.weights is not None else (1.0,) * len(self.taus)
+        total = sum(shares)
+        return tuple(p / total for p in shares)
+
+    @property
+    def kept(self) -> int:
+        """No coordinate by itself."""
+        return 0
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The rotation-invariant groups of directions, informative ones first."""
+        s = self.informative
+        if s is None or s == self.d:
+            return (Group(self.d, 1.0, self.taus),)
+        share = s if math.isinf(self.d) else s / self.d
+        rest = self.d if math.isinf(self.d) else self.d - s
+        informative = self.d if math.isinf(self.d) else s
+        return Group(informative, share, self.taus), Group(rest, 1 - share, (1.0,) * len(self.taus))
+
+    @cached_property
+    def quadrature(self) -> Nodes:
+        """One node for each class."""
+        return Nodes(np.zeros((len(self.taus), 0)), np.array(self.probabilities), np.array(self.classes))
+
+    @property
+    def mixture(self) -> Mixture:
+        """The classes themselves."""
+        return Mixture(self.probabilities, self.classes, tuple((int(g.d), g.tau) for g in self.groups))
+
+    @property
+    def sentence(self) -> str:
+        """The law in symbols."""
+        where = "" if self.informative is None else f" on {self.informative:g} informative directions, 1 on the others"
+        rows = ", ".join(
+            f"y = {y:g} with probability {p:.3g} and τ = {t:g}"
+            for y, p, t in zip(self.classes, self.probabilities, self.taus, strict=True)
+        )
+        return f"x | y ~ N(0, τ² I){where}; {rows}"
+
+    def sample(self, key: Array, n: int, dtype: DTypeLike) -> tuple[Array, Array]:
+        """n fresh pairs: x of shape (n, d), y of shape (n,)."""
+        d = require_finite(self.d, "samples")
+        which, noise = jax.random.split(key)
+        pick = self._classes(which, n)
+        z = normals(noise, (n, d), dtype)
+        scales = [jnp.broadcast_to(pick(g.tau).astype(dtype)[:, None], (n, int(g.d))) for g in self.groups]
+        scale = scales[0][:, :1] if len(scales) == 1 else jnp.concatenate(scales, axis=1)
+        return z * scale, pick(self.classes).astype(dtype)
+
+    def _classes(self, key: Array, n: int) -> Callable[[Numbers], Array]:
+        """Draw n classes; returns the function that looks up a value of each."""
+        if self.weights is None and len(self.taus) == 2:
+            first = jax.random.bernoulli(key, 0.5, (n,))
+            return lambda values: jnp.where(first, values[0], values[1])
+        choice = jax.random.choice(key, len(self.taus), (n,), p=jnp.asarray(self.probabilities))
+        return lambda values: jnp.asarray(values)[choice]
+
+
+gaussian_classes = GaussianClasses
+
+
+def _checked(name: str, values: object, least: int) -> Numbers:
+    """A tuple of at least so many finite numbers."""
+    try:
+        numbers = tuple(float(v) for v in values)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        numbers = ()
+    good = len(numbers) >= least and all(map(is_finite, numbers))
+    require(good, f"{name} must be a list of {least} or more numbers", values, f"try {name}=[1.5, 0.5]")
+    return numbers

@@ -1,0 +1,206 @@
+"""The problem: everything the finite network and its limit have in common.
+
+R(ρ) = E (y − ∫ σ*(x; θ) ρ(dθ))²,   θ_i ~ ρ_0,   ridge λ v(θ), inverse temperature β, schedule ξ, mobility M
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from widelimit.coordinates import Coordinates
+from widelimit.errors import InputError, is_finite, is_number, require
+from widelimit.frozen import Value, as_number
+from widelimit.problem.data.data_law import DataLaw, Group, require_finite
+from widelimit.problem.description import describe
+from widelimit.problem.initial import Explicit, InitialLaw, ScalarLaw
+from widelimit.problem.mobility import Mobility, Rate, mobility
+from widelimit.problem.neurons import Custom, Neuron, Ridge
+from widelimit.problem.regularisers import Choice, Regulariser, Squares, check_regulariser, regulariser
+from widelimit.problem.schedules import Constant, Schedule, Time, schedule
+
+
+class Problem(Value):
+    """What is learned, from where it starts, and under which regularisation.
+
+    data         law of (x, y), from ``wl.data``
+    neuron       σ*(x; θ), from ``wl.neurons``
+    initial      ρ_0, from ``wl.initial``
+    ridge        λ ≥ 0 in Ψ_λ = Ψ + λ v(θ)
+    beta         inverse temperature of the noise, infinite without noise
+    schedule     ξ(t), from ``wl.schedules`` or any JAX-traceable function of t
+    mobility     rates of the blocks a, b, w: a ``wl.Mobility`` or a dictionary, e.g. {"a": 0.5}
+    regulariser  v, |θ|²/2 by default; from ``wl.regularisers`` or any differentiable function of a, b and w
+    """
+
+    data: DataLaw
+    neuron: Neuron
+    initial: InitialLaw
+    ridge: float = 0.0
+    beta: float = math.inf
+    schedule: Schedule | Callable[[Time], Time] = field(default_factory=Constant)
+    mobility: Mobility | Mapping[str, Rate] = field(default_factory=Mobility)
+    regulariser: Choice = field(default_factory=Squares)
+
+    def __post_init__(self) -> None:
+        for name, kind in (("data", DataLaw), ("neuron", Neuron), ("initial", InitialLaw)):
+            require(
+                isinstance(getattr(self, name), kind),
+                f"{name} must come from wl.{name if name != 'neuron' else 'neurons'}",
+                getattr(self, name),
+                "see the docstring of Problem",
+            )
+        require(is_finite(self.ridge) and self.ridge >= 0, "ridge must be a number >= 0", self.ridge, "try ridge=0.0")
+        require(
+            is_number(self.beta) and self.beta > 0,
+            "beta must be positive, math.inf for no noise",
+            self.beta,
+            "try beta=1000.0",
+        )
+        self.settle(
+            ridge=as_number(self.ridge), beta=as_number(self.beta), schedule=schedule(self.schedule),
+            mobility=mobility(self.mobility), regulariser=regulariser(self.regulariser),
+        )  # fmt: skip
+        for name in ("a", "b"):
+            given = getattr(self.mobility, name) != 1.0 and name not in self.neuron.scalars
+            require(not given, f"mobility names {name}, which the neuron does not have", self.mobility, f"drop {name}")
+        self._check_initial()
+        self._check_sphere()
+        check_regulariser(self.penalises, self.full if math.isfinite(self.data.d) else None, self.reduced)
+
+    def _check_sphere(self) -> None:
+        if self.neuron.inner == "free":
+            return
+        law = self.initial
+        rows = law.theta[:, len(self.neuron.scalars) :] if isinstance(law, Explicit) else None
+        on_it = getattr(law, "radius", None) == 1.0 or (
+            rows is not None and bool((abs((rows**2).sum(1) - 1) < 1e-9).all())
+        )
+        got = law if rows is None else f"|w| = {((rows**2).sum(1) ** 0.5).max():g}"
+        require(on_it, "inner weights on the unit sphere must start on it", got, "use initial.sphere(1.0)")
+
+    def _check_initial(self) -> None:
+        law = self.initial
+        if isinstance(law, Explicit):
+            widths = [len(self.reduced_coordinates)]
+            if math.isfinite(self.data.d):
+                widths.insert(0, self.D)
+            forms = " or ".join(
+                f"{w} ({kind})" for w, kind in zip(widths, ("full", "reduced")[-len(widths) :], strict=True)
+            )
+            require(
+                law.theta.shape[1] in widths,
+                f"an explicit start for this problem must have shape (n, D) with D = {forms}",
+                law.theta.shape,
+                f"give the columns {', '.join(self.reduced_coordinates)} or a, b, w_1.. as they exist",
+            )
+            return
+        for name in ("a", "b"):
+            if (name in self.neuron.scalars) and getattr(law, name) is None:
+                raise InputError(
+                    f"the neuron has a scalar {name} but the initial law does not say how it starts, got {name}=None: "
+                    f"give e.g. {name}=wl.initial.normal(0, 1)."
+                )
+            if (name not in self.neuron.scalars) and getattr(law, name) is not None:
+                raise InputError(
+                    f"the initial law starts a scalar {name} the neuron does not have, got {getattr(law, name)}: "
+                    f"drop it or give the neuron one."
+                )
+
+    @property
+    def xi(self) -> Schedule:
+        """ξ."""
+        return schedule(self.schedule)
+
+    @property
+    def penalises(self) -> Regulariser:
+        """v."""
+        return regulariser(self.regulariser)
+
+    @property
+    def rates(self) -> Mobility:
+        """The mobility, with 0 for the scalars that are fixed."""
+        roles = zip(self.neuron.scalars, self.neuron.trained, strict=True)
+        return replace(mobility(self.mobility), **{name: 0.0 for name, moves in roles if not moves})
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the temperature is positive."""
+        return math.isfinite(self.beta)
+
+    @property
+    def D(self) -> int:
+        """Number of parameters of a neuron, the width of θ in full coordinates."""
+        return self.neuron.size(require_finite(self.data.d, "neurons"))
+
+    @cached_property
+    def full(self) -> Coordinates:
+        """The columns of θ in full coordinates."""
+        scalars, letter = self.neuron.scalars, "theta" if isinstance(self.neuron, Custom) else "w"
+        if not self.groups:
+            return Coordinates(scalars, self.D - len(scalars), letter=letter)
+        require_finite(self.data.d, "neurons")
+        return Coordinates(scalars, self.kept, widths=tuple(int(g.d) for g in self.groups), letter=letter)
+
+    @cached_property
+    def reduced(self) -> Coordinates:
+        """The columns of θ in reduced coordinates; the full ones if nothing can be reduced."""
+        if not self.groups:
+            return self.full
+        return Coordinates(self.neuron.scalars, self.kept, tuple(float(g.d) for g in self.groups))
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the columns of θ in full coordinates."""
+        return self.full.names
+
+    @property
+    def reduced_coordinates(self) -> tuple[str, ...]:
+        """Names of the columns of θ in reduced coordinates; the full ones if nothing can be reduced."""
+        return self.reduced.names
+
+    @property
+    def kept(self) -> int:
+        """How many coordinates of the inner weights a reduction keeps; they come first."""
+        return self.data.kept if isinstance(self.neuron, Ridge) else self.neuron.D
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """Groups of directions of which a reduction keeps the radius alone."""
+        return self.data.groups if isinstance(self.neuron, Ridge) else ()
+
+    @property
+    def no_reduction(self) -> str:
+        """Why there is no exact landscape in reduced coordinates, although there are some; empty if there is one."""
+        return self.data.no_reduction if self.groups else ""
+
+    def sample_initial(self, key: Array, n: int) -> Array:
+        """n neurons drawn from ρ_0 in full coordinates, (n, D)."""
+        law = self.initial
+        if isinstance(law, Explicit):
+            require(
+                law.theta.shape == (n, self.D),
+                f"the explicit start must have shape (n, D) = ({n}, {self.D}) here",
+                law.theta.shape,
+                "change n or the array",
+            )
+            return jnp.asarray(law.theta)
+        keys = dict(zip(("a", "b", "w"), jax.random.split(key, 3), strict=True))
+        scalars = [self.start_of(name).sample(keys[name], n)[:, None] for name in self.neuron.scalars]
+        return jnp.concatenate([*scalars, law.inner(keys["w"], n, self.D - len(scalars))], axis=1)
+
+    def start_of(self, scalar: str) -> ScalarLaw:
+        """The law a scalar starts from."""
+        law = getattr(self.initial, scalar)
+        assert isinstance(law, ScalarLaw)
+        return law
+
+    def __str__(self) -> str:
+        """The problem, its reduction and its equations in plain symbols."""
+        return describe(self)

@@ -1,0 +1,1 @@
+"""3. What every dynamics shares and no equation mentions: time, saving, random streams, placement, replicas."""

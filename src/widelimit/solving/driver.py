@@ -1,0 +1,159 @@
+"""One driver for every dynamics: time, saving, observing, progress, outcome."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from types import TracebackType
+
+import jax
+import numpy as np
+import xarray as xr
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from widelimit import __version__
+from widelimit.errors import Diverged, InputError, Interrupted, require
+from widelimit.frozen import Value
+from widelimit.problem.problem import Problem
+from widelimit.problem.schedules import check_schedule
+from widelimit.solving.protocol import Run, State, Tick
+from widelimit.solving.recorder import Observer, Recorder, Saves, recorder
+from widelimit.solving.settings import Settings
+from widelimit.solving.solution import Solution
+from widelimit.solving.written import toml_of
+
+Ready = Callable[..., Run]
+BLOWN_UP = 1e6  # a risk this many times the initial one is a divergence, finite or not
+RESERVED = {"risk", "theta", "weights", "final", "time", "neuron", "coordinate", "final_coordinate", "replica"}
+RESERVED |= {"masses", "free_energy", "dimension"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """All that a run is asked for.
+
+    ready      (method, problem, seed, replicas) ↦ the dynamics with its start
+    observers  functions of ρ recorded under their names
+    progress   a bar on stderr; by default if it is a terminal
+    throw      whether to raise `Diverged`
+    """
+
+    problem: Problem
+    method: Value
+    settings: Settings
+    ready: Ready
+    observers: Mapping[str, Observer] = field(default_factory=dict)
+    progress: bool | None = None
+    throw: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name of the method."""
+        return type(self.method).__name__
+
+    def run(self) -> Solution:
+        """Run it."""
+        return drive(self)
+
+
+def drive(request: Request) -> Solution:
+    """Run a dynamics from t = 0 to t_end, and keep what is asked for."""
+    settings = request.settings
+    run = request.ready(request.method, request.problem, settings.seed, settings.replicas)
+    check_schedule(request.problem.xi, settings.t_end)
+    began = time.perf_counter()
+    reachable = run.round_time(settings.t_end) > 0
+    require(reachable, f"t_end must be at least one step of {request.method}", settings.t_end, "lower the step")
+    is_full = not run.view.columns.is_reduced
+    wanted = "keep must be 'reduced' for a run in reduced coordinates"
+    require(is_full or settings.keep == "reduced", wanted, settings.keep, "drop it")
+    book = recorder(run.view, Saves(request.problem, settings.keep, request.observers))
+    state, outcome = _through_time(run, request, book)
+    variables, coordinates = book.contents(state)
+    time_axis = ("time", np.array(book.saves.times), {"long_name": "time kε", "symbol": "t", "units": "1"})
+    about = _attributes(request, outcome, run.advice if outcome == "diverged" else "") | {
+        "wall_time": time.perf_counter() - began
+    }
+    solution = Solution(xr.Dataset(variables, {"time": time_axis, **coordinates}, about), request)
+    if outcome == "interrupted":
+        raise Interrupted(solution)
+    if outcome == "diverged" and request.throw:
+        reached = f"last good time t = {solution.times[-1]:g}" if len(solution.times) else "nothing was saved"
+        raise Diverged(f"{request.name} diverged ({reached}): {run.advice}.", solution)
+    return solution
+
+
+def _through_time(run: Run, request: Request, book: Recorder) -> tuple[State, str]:
+    """The last good state and the outcome; everything else is in the book."""
+    state, now, saves = run.state, 0.0, book.saves
+    with _progress(request.progress, request.name, request.settings.t_end) as tick:
+        try:
+            for t in dict.fromkeys(run.round_time(t) for t in request.settings.times):
+                moved = run.advance(state, now, t, tick) if t > now else state
+                risk = book.risk(moved)
+                if not np.all(risk < (BLOWN_UP * (1 + np.max(saves.risk[0])) if saves.risk else math.inf)):
+                    return state, "diverged"
+                state, now = moved, t
+                book.save(t, state, risk)
+        except KeyboardInterrupt:
+            return state, "interrupted"
+    return state, "done"
+
+
+def checked_observers(observers: Mapping[str, Observer] | None) -> dict[str, Observer]:
+    """Observers by name, none of which takes a name of the record."""
+    chosen = dict(observers) if isinstance(observers, Mapping) else {}
+    good = observers is None or (isinstance(observers, Mapping) and all(map(callable, chosen.values())))
+    require(good, "observers must be a dictionary of functions of a Cloud", observers, "try {'m': moment('r')}")
+    taken = {name for name in chosen if name in RESERVED or name.startswith(("edges_", "cell_", "edge_"))}
+    require(not taken, "observers must not take the names of the record", sorted(taken), "rename them")
+    return chosen
+
+
+def _attributes(request: Request, outcome: str, advice: str) -> dict[str, str | int]:
+    """What a record says of itself; its spec, or why it has none."""
+    try:
+        spec, error = toml_of(request.problem, request.settings, [request.method]), ""
+    except InputError as reason:
+        spec, error = "", str(reason)
+    return {
+        "method": request.name,
+        "spec": spec,
+        "spec_error": error,
+        "outcome": outcome,
+        "advice": advice,
+        "seed": request.settings.seed,
+        "device": jax.devices()[0].device_kind,
+        "versions": json.dumps({"widelimit": __version__, "jax": jax.__version__, "numpy": np.__version__}),
+    }
+
+
+def _progress(wanted: bool | None, name: str, t_end: float) -> AbstractContextManager[Tick]:
+    """A bar on stderr, or nothing."""
+    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+        return nullcontext(lambda t: None)
+    return _Bar(name, t_end)
+
+
+class _Bar(AbstractContextManager):
+    """A rich progress bar over the time of the dynamics."""
+
+    def __init__(self, name: str, t_end: float):
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("t = {task.completed:.3g}"))
+        self.bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        self.task = self.bar.add_task(name, total=t_end)
+
+    def __enter__(self) -> Tick:
+        self.bar.start()
+        return lambda t: self.bar.update(self.task, completed=t)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()

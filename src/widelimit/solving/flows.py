@@ -1,0 +1,149 @@
+"""Flows in continuous time: from a velocity to a state at a later time.
+
+    dy = velocity(y) dτ + noise,     τ = ∫ξ dt the clock
+
+Scheme: without noise adaptive Tsit5, or the implicit Kvaerno5 for stiff rates (diffrax); with noise Strang splitting,
+half a kick, a midpoint step, half a kick, which is exact in law for the noise and of weak order 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol, Self
+
+import diffrax
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from widelimit.frozen import Frozen, static
+from widelimit.potentials.landscape import Landscape
+from widelimit.problem.mobility import Mobility
+from widelimit.problem.problem import Problem
+from widelimit.problem.schedules import Schedule
+from widelimit.solving.clock import chunks, stretches
+from widelimit.solving.protocol import State
+from widelimit.solving.replicas import Leg
+
+MAX_STEPS = 200_000
+STEPS_PER_CALL = 64  # of the splitting scheme, between two looks at the clock and at the certificate of the landscape
+GAVE_UP = f"the solver gave up after {MAX_STEPS} steps or left the numbers: raise rtol and atol, or shorten t_end"
+
+
+class Moment(NamedTuple):
+    """Where a splitting step stands: the number of the step, which half of the noise, the time, and Δτ."""
+
+    step: Array
+    half: int
+    t: Array
+    stretch: Array
+
+
+class Flow(Protocol):
+    """A right-hand side: velocity per unit of the clock, its noise, and its constraint."""
+
+    def velocity(self, t: Array, state: State) -> State:
+        """dy/dτ."""
+
+    def kick(self, keys: State, at: Moment, state: State) -> State:
+        """The state after the noise of a stretch of the clock, back on its constraint."""
+
+    def retract(self, state: State) -> State:
+        """The state back on its constraint."""
+
+    def during(self, rates: Mobility) -> Self:
+        """The same flow with another mobility."""
+
+    def on(self, land: Landscape) -> Self:
+        """The same flow on another landscape."""
+
+
+class Solver(Frozen):
+    """Tolerances of the adaptive solver, per step."""
+
+    rtol: float
+    atol: float
+    stiff: bool = static()
+
+
+class Span(NamedTuple):
+    """From where to where, on the clock or in time."""
+
+    start: float
+    stop: float
+
+
+class Adaptive(Frozen, eq=False):
+    """A flow without noise, on the clock (xi None) or in time."""
+
+    flow: Flow
+    xi: Schedule | None
+    solver: Solver
+
+    def on(self, land: Landscape) -> Adaptive:
+        """The same on another landscape."""
+        return Adaptive(self.flow.on(land), self.xi, self.solver)
+
+    def move(self, state: State, keys: State, leg: Span) -> State:
+        """The state at the end of the leg; not finite if the solver gives up."""
+
+        def velocity(t: Array, state: State, args: None) -> State:
+            speed = 1.0 if self.xi is None else self.xi(t)
+            return jax.tree.map(lambda v: speed * v, self.flow.velocity(t, state))
+
+        solution = diffrax.diffeqsolve(
+            diffrax.ODETerm(velocity), diffrax.Kvaerno5() if self.solver.stiff else diffrax.Tsit5(), leg.start,
+            leg.stop, None, state, max_steps=MAX_STEPS, throw=False, saveat=diffrax.SaveAt(t1=True),
+            stepsize_controller=diffrax.PIDController(rtol=self.solver.rtol, atol=self.solver.atol),
+        )  # fmt: skip
+        good = solution.result == diffrax.RESULTS.successful
+        return self.flow.retract(jax.tree.map(lambda y: jnp.where(good, y[0], jnp.nan), solution.ys))
+
+
+class NoisySteps(NamedTuple):
+    """Steps first, …, last − 1 of length ``step``, and the stretches of the clock they cover, (STEPS_PER_CALL,)."""
+
+    first: int
+    last: int
+    step: float
+    stretches: Array
+
+
+class Splitting(Frozen, eq=False):
+    """A flow with noise, by the splitting scheme."""
+
+    flow: Flow
+
+    def on(self, land: Landscape) -> Splitting:
+        """The same on another landscape."""
+        return Splitting(self.flow.on(land))
+
+    def move(self, state: State, keys: State, leg: NoisySteps) -> State:
+        """The state after the steps of the leg."""
+        flow = self.flow
+
+        def shifted(state: State, velocity: State, by: Array) -> State:
+            return flow.retract(jax.tree.map(lambda y, v: y + by * v, state, velocity))
+
+        def body(k: Array, state: State) -> State:
+            t, stretch = (k + 0.5) * leg.step, leg.stretches[k - leg.first]
+            state = flow.kick(keys, Moment(k, 0, t, stretch / 2), state)
+            middle = shifted(state, flow.velocity(t, state), stretch / 2)
+            return flow.kick(keys, Moment(k, 1, t, stretch / 2), shifted(state, flow.velocity(t, middle), stretch))
+
+        return jax.lax.fori_loop(leg.first, leg.last, body, state)
+
+
+def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop: float) -> Iterator[Leg]:
+    """The legs of a flow without noise: no jump of the mobility inside any of them."""
+    for part in stretches(problem, start, stop):
+        yield Leg(Adaptive(flow.during(part.rates), part.xi, solver), Span(part.start, part.stop), part.end)
+
+
+def noisy_legs(flow: Flow, problem: Problem, step: float, start: float, stop: float) -> Iterator[Leg]:
+    """The legs of a flow with noise: some steps of the splitting scheme each."""
+    clock = problem.xi.integral
+    for first, last in chunks(start, stop, step, STEPS_PER_CALL):
+        readings = jnp.asarray([clock(k * step) for k in range(first, last + 1)])
+        covered = jnp.zeros(STEPS_PER_CALL).at[: last - first].set(jnp.diff(readings))
+        yield Leg(Splitting(flow), NoisySteps(first, last, step, covered), last * step)

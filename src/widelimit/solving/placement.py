@@ -1,0 +1,147 @@
+"""Where the neurons start in reduced coordinates: drawn from ρ_0, or placed on it.
+
+Scheme: placement of the points.
+    no random coordinate   the atoms of ρ_0
+    one, "quantile"        the mid-quantiles u = (j − ½)/m, equal weights
+    one, "gauss"           Gauss–Legendre nodes in the normal score x ∈ [−6, 6], weights φ(x)
+    two or more            scrambled Sobol points in the scores, equal weights
+Atoms of ρ_0 multiply the points. Gauss nodes are spectral while the flow map is smooth; where it splits the mass at a
+separatrix the error is the mass between two neighbours there, which is smaller for quantiles.
+"""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from scipy.special import ndtr, ndtri
+
+from widelimit.errors import require
+from widelimit.problem.data.nodes import sobol_normals
+from widelimit.problem.initial import Explicit, Factor
+from widelimit.problem.problem import Problem
+from widelimit.solving.streams import streams
+
+Placed = tuple[np.ndarray, np.ndarray]  # points and weights
+Atom = list[tuple[float, ...] | None]  # a value of every factor, None for one that has a curve
+
+
+def initial_neurons(problem: Problem, seed: int, n: int, reduced: bool, replicas: int | None) -> Array:
+    """The neurons all dynamics of this seed start from, (n, D), or (R, n, D)."""
+    keys = streams(seed, "initial", replicas)
+
+    def draw(key: Array) -> Array:
+        return initial_reduced(problem, key, n) if reduced else problem.sample_initial(key, n)
+
+    if replicas is None:
+        return draw(keys)
+    if reduced and math.isinf(problem.data.d):  # drawn by numpy
+        return jnp.stack([draw(key) for key in keys])
+    return jax.vmap(draw)(keys)
+
+
+def initial_reduced(problem: Problem, key: Array, n: int) -> Array:
+    """The n initial neurons of this key in reduced coordinates; those of the full ones if d is finite."""
+    law = problem.initial
+    if isinstance(law, Explicit) and law.theta.shape[1] == problem.reduced.D:
+        require(len(law.theta) == n, f"the explicit start must have n = {n} rows", len(law.theta), "change n")
+        return jnp.asarray(law.theta)
+    if math.isfinite(problem.data.d):
+        return problem.full.reduce(problem.sample_initial(key, n))
+    return random_points(problem, key, n)
+
+
+def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array, Array]:
+    """Weighted points that integrate ρ_0 in reduced coordinates: theta (m, D) and weights (m,)."""
+    law = problem.initial
+    if isinstance(law, Explicit):
+        is_reduced = law.theta.shape[1] == problem.reduced.D
+        theta = jnp.asarray(law.theta) if is_reduced else problem.full.reduce(law.theta)
+        return theta, jnp.full(len(theta), 1 / len(theta))
+    factors = initial_factors(problem)
+    atoms, masses = _atoms(factors)
+    random = sum(f.scores for f in factors if f.curve is not None)
+    scores, weights = _scores(random, points, len(atoms), placement)
+    blocks = [(_columns(factors, atom, scores), mass * weights) for atom, mass in zip(atoms, masses, strict=True)]
+    return jnp.concatenate([b[0] for b in blocks]), jnp.concatenate([b[1] for b in blocks])
+
+
+def random_points(problem: Problem, key: Array, n: int) -> Array:
+    """n independent neurons drawn from ρ_0 in reduced coordinates, (n, D); works at d = ∞."""
+    factors = initial_factors(problem)
+    atoms, masses = _atoms(factors)
+    choice, scores = jax.random.split(key)
+    random = sum(f.scores for f in factors if f.curve is not None)
+    x = np.asarray(jax.random.normal(scores, (n, random)))
+    which = np.asarray(jax.random.choice(choice, len(atoms), (n,), p=jnp.asarray(masses)))
+    rows = [_columns(factors, atom, x) for atom in atoms]
+    return jnp.asarray(np.stack(rows)[which, np.arange(n)])
+
+
+def initial_factors(problem: Problem) -> list[Factor]:
+    """The independent factors of ρ_0, in the order of the reduced coordinates."""
+    law = problem.initial
+    if isinstance(law, Explicit):
+        raise TypeError("an explicit start is not a product of factors")
+    scalars = [problem.start_of(name).factor() for name in problem.neuron.scalars]
+    inner = problem.data.d if problem.groups else problem.kept
+    return [*scalars, *law.reduced(inner, problem.kept, problem.groups)]
+
+
+def normal_masses(scores: np.ndarray) -> np.ndarray:
+    """Φ(x_{i+1}) − Φ(x_i) of increasing scores, from whichever tail is the smaller."""
+    low, high = scores[:-1], scores[1:]
+    return np.where(high > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+
+
+def _atoms(factors: list[Factor]) -> tuple[list[Atom], list[float]]:
+    """Every combination of the atoms (None for a factor that has a curve), with its mass."""
+    rows: list[Atom] = [[]]
+    masses = [1.0]
+    for f in factors:
+        choices = f.atoms if f.atoms is not None else ((None, 1.0),)
+        rows, masses = (
+            [[*row, value] for row in rows for value, _ in choices],
+            [mass * p for mass in masses for _, p in choices],
+        )
+    return rows, masses
+
+
+def _columns(factors: list[Factor], atom: Atom, scores: np.ndarray) -> np.ndarray:
+    """Columns of θ for one combination of atoms and all scores, (m, D)."""
+    used, columns = 0, []
+    for f, value in zip(factors, atom, strict=True):
+        if f.curve is None:
+            columns.append(np.broadcast_to(np.asarray(value), (len(scores), f.columns)))
+        else:
+            columns.append(f.curve(scores[:, used : used + f.scores]))
+            used += f.scores
+    return np.concatenate(columns, axis=1)
+
+
+def _scores(random: int, points: int, atoms: int, placement: str) -> Placed:
+    """Normal scores (m, random) and their weights (m,), sharing ``points`` among the atoms."""
+    if random == 0:
+        return np.zeros((1, 0)), np.ones(1)
+    share = max(1, -(-points // atoms))
+    if random == 1:
+        return PLACEMENTS[placement](share)
+    return sobol_normals(random, share)
+
+
+def _quantile_nodes(points: int) -> Placed:
+    """Mid-quantiles of the standard normal law, (m, 1), and equal weights."""
+    return ndtri((np.arange(points) + 0.5) / points)[:, None], np.full(points, 1 / points)
+
+
+def _gauss_nodes(points: int) -> Placed:
+    """Gauss–Legendre nodes of the standard normal law on [−6, 6], (m, 1), and weights that sum to 1."""
+    x, w = np.polynomial.legendre.leggauss(points)
+    weights = w * np.exp(-0.5 * (6 * x) ** 2)
+    return (6 * x)[:, None], weights / weights.sum()
+
+
+PLACEMENTS = {"quantile": _quantile_nodes, "gauss": _gauss_nodes}

@@ -1,0 +1,110 @@
+"""What the driver asks of a dynamics: a state, a way to move it, a way to look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from jax import Array
+
+from widelimit.coordinates import Coordinates
+from widelimit.errors import require
+from widelimit.measures import Density
+from widelimit.potentials.landscape import Landscape
+from widelimit.problem.problem import Problem
+
+State = Any  # a pytree of arrays, known to its dynamics alone
+Tick = Callable[[float], None]
+Advance = Callable[[State, float, float, Tick], State]
+
+
+class Dynamics(Protocol):
+    """An equation made ready: data for a compiled function, of one replica."""
+
+    def move(self, state: State, keys: State, leg: State) -> State:
+        """The state after one leg; traceable."""
+
+    def on(self, land: Landscape) -> Self:
+        """The same dynamics on another landscape."""
+
+
+@dataclass(frozen=True)
+class Neurons:
+    """How a state is looked at as neurons.
+
+    columns   of θ
+    weights   (n,)
+    theta     state ↦ θ (n, D), or (R, n, D) with replicas
+    risk      θ ↦ R, a number or (R,)
+    error     θ of one replica ↦ standard error of R, 0 where it is exact
+    """
+
+    columns: Coordinates
+    weights: Array
+    theta: Callable[[State], Array]
+    risk: Callable[[Array], Array]
+    error: Callable[[np.ndarray], float]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How a state is looked at as a density over cells.
+
+    density      state ↦ `Density`
+    risk         ρ ↦ R
+    free_energy  ρ ↦ F
+    """
+
+    columns: Coordinates
+    density: Callable[[State], Density]
+    risk: Callable[[Density], float]
+    free_energy: Callable[[Density], float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A dynamics with its start, ready for the driver.
+
+    state       whatever moves
+    advance     (state, t_from, t_to, tick) → state at t_to; calls ``tick(t)`` now and then; returns values that are not
+                finite when the dynamics diverges
+    view        how the state is looked at
+    round_time  the time of the dynamics nearest to a wished one
+    advice      what to change when it diverges
+    """
+
+    state: State
+    advance: Advance
+    view: Neurons | Cells
+    round_time: Callable[[float], float]
+    advice: str
+
+
+def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> Neurons:
+    """Neurons whose risk is that of a landscape."""
+    return Neurons(
+        land.penalty.columns, weights, theta, lambda theta: land.risk_of(theta, weights),
+        lambda theta: land.risk_error(theta),
+    )  # fmt: skip
+
+
+def view_cells(land: Landscape, beta: float, density: Callable[[State], Density]) -> Cells:
+    """A density whose risk is that of a landscape."""
+    return Cells(land.penalty.columns, density, land.risk, lambda rho: land.free_energy(rho, beta))
+
+
+def require_no_noise(problem: Problem, method: object) -> None:
+    """Refuse a finite temperature."""
+    require(
+        not problem.is_noisy,
+        f"{type(method).__name__} moves without noise and needs beta = inf",
+        problem.beta,
+        "drop beta from the problem",
+    )
+
+
+def require_single(replicas: int | None, name: str) -> None:
+    """Refuse replicas of a dynamics that draws nothing."""
+    require(replicas is None, f"{name} draws nothing and has no replicas", replicas, "drop replicas")

@@ -1,0 +1,199 @@
+"""What a run has saved so far, and how it becomes a dataset: of neurons that move, or of a density over cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from widelimit.coordinates import Coordinates
+from widelimit.errors import require
+from widelimit.measures import Cloud, Density, Measure
+from widelimit.problem.problem import Problem
+from widelimit.solving.protocol import Cells, Neurons, State
+
+Observed = float | int | bool | np.ndarray
+Observer = Callable[[Measure], Observed]
+Attributes = Mapping[str, str | float]
+Variable = tuple[tuple[str, ...], np.ndarray, Attributes]
+Axis = list[str] | tuple[str, list[float]]
+Contents = tuple[dict[str, Variable], dict[str, Axis]]
+RISK = {"long_name": "population risk", "symbol": "R"}
+
+
+@dataclass
+class Saves:
+    """What every run saves; `OfNeurons` and `OfCells` know what ρ looks like.
+
+    keep       neurons in "reduced" or "full" coordinates
+    observers  functions of ρ, by name
+    """
+
+    problem: Problem
+    keep: str
+    observers: Mapping[str, Observer]
+    times: list[float] = field(default_factory=list)
+    risk: list[np.ndarray] = field(default_factory=list)
+    observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
+
+    def add(self, t: float, risk: np.ndarray, measures: Measure | list[Measure]) -> None:
+        """Save the risk and what the observers say of a measure, or of those of all replicas."""
+        values = {name: _observed(name, observer, measures) for name, observer in self.observers.items()}
+        self.times.append(t)  # an observer may be interrupted: from here on all is kept
+        self.risk.append(risk)
+        for name, value in values.items():
+            self.observed.setdefault(name, []).append(value)
+
+    def scalars(self, lead: int, shape: tuple[int, ...], about: Attributes) -> dict[str, Variable]:
+        """The risk and everything observed, over time."""
+        variables = {"risk": over_time(self.risk, lead, ("time",), about, shape)}
+        for name in self.observers:
+            values = self.observed.get(name, [])
+            extra = tuple(f"{name}_{i}" for i in range(1, np.ndim(values[0]) - lead + 1)) if values else ()
+            variables[name] = over_time(values, lead, ("time", *extra), {}, shape)
+        return variables
+
+
+@dataclass
+class OfNeurons:
+    """The record of neurons that move, replicas included."""
+
+    view: Neurons
+    saves: Saves
+    theta: list[np.ndarray] = field(default_factory=list)
+
+    def risk(self, state: State) -> np.ndarray:
+        """R(ρ) of a cloud (n, D), or of every replica (R, n, D); not a number where θ is none."""
+        theta = self.view.theta(state)
+        good = np.isfinite(theta).all(axis=(-2, -1))
+        if good.all():
+            return np.asarray(self.view.risk(theta), float)
+        risk = np.full(good.shape, np.nan)
+        if good.any():
+            risk[good] = self.view.risk(theta[good])
+        return risk
+
+    def save(self, t: float, state: State, risk: np.ndarray) -> None:
+        """Keep a state."""
+        kept = np.asarray(self._kept(self.view.theta(state)), float)
+        weights = np.asarray(self.view.weights)
+        clouds: list[Measure] = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
+        self.saves.add(t, risk, clouds if kept.ndim == 3 else clouds[0])
+        self.theta.append(kept)
+
+    def contents(self, state: State) -> Contents:
+        """Variables and coordinates of the dataset; ``state`` is the last good one."""
+        theta = np.asarray(self.view.theta(state))
+        front = ("replica",) * (theta.ndim - 2)
+        lead, shape = len(front), (0, *theta.shape[:-1], len(self._names))
+        variables: dict[str, Variable] = {
+            **self.saves.scalars(lead, shape[: 1 + lead], RISK | self._estimated(theta)),
+            "theta": over_time(self.theta, lead, ("time", "neuron", "coordinate"),
+                               {"long_name": "neurons", "symbol": "θ"}, shape),
+            "weights": (("neuron",), np.asarray(self.view.weights), {"long_name": "mass of a neuron", "symbol": "p"}),
+            "final": ((*front, "neuron", "final_coordinate"), theta, {"long_name": "last neurons", "symbol": "θ"}),
+        }  # fmt: skip
+        return variables, {"coordinate": list(self._names), "final_coordinate": list(self.view.columns.names)}
+
+    @property
+    def _columns(self) -> Coordinates:
+        return self.view.columns if self.saves.keep == "full" else self.saves.problem.reduced
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self._columns.names
+
+    def _kept(self, theta: np.ndarray) -> np.ndarray:
+        """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
+        if self.saves.keep == "full":
+            return theta
+        reduced = np.array(self.view.columns.reduce(theta.reshape(-1, theta.shape[-1])))
+        radii = self._columns.first_radius
+        reduced[:, radii:] = np.maximum(reduced[:, radii:], 0.0)
+        return reduced.reshape(*theta.shape[:-1], -1)
+
+    def _estimated(self, theta: np.ndarray) -> dict[str, float]:
+        """Standard error of the last risk, where it is estimated from a draw of the data law."""
+        last = theta.reshape(-1, *theta.shape[-2:])[0]
+        error = self.view.error(last) if np.isfinite(last).all() else 0.0
+        return {"standard_error": error} if error else {}
+
+
+@dataclass
+class OfCells:
+    """The record of a density: masses of cells, whose edges may move and whose number may grow."""
+
+    view: Cells
+    saves: Saves
+    densities: list[Density] = field(default_factory=list)
+    free_energy: list[np.ndarray] = field(default_factory=list)
+
+    def risk(self, state: State) -> np.ndarray:
+        """R(ρ)."""
+        rho = self.view.density(state)
+        return np.asarray(self.view.risk(rho) if np.isfinite(rho.theta).all() else np.nan)
+
+    def save(self, t: float, state: State, risk: np.ndarray) -> None:
+        """Keep a state."""
+        rho = self.view.density(state)
+        energy = np.asarray(self.view.free_energy(rho))
+        self.saves.add(t, risk, rho)
+        self.densities.append(rho)
+        self.free_energy.append(energy)
+
+    def contents(self, state: State) -> Contents:
+        """Variables and coordinates of the dataset; ``state`` is the last good one."""
+        last = self.view.density(state)
+        padded = [_on_the_cells_of(rho, last) for rho in self.densities]
+        cells = tuple(f"cell_{name}" for name in last.coordinates)
+        shape = (0, *last.masses.shape)
+        variables = {
+            **self.saves.scalars(0, (0,), RISK),
+            "free_energy": over_time(self.free_energy, 0, ("time",), {"long_name": "free energy", "symbol": "F"}, (0,)),
+            "masses": over_time([rho.masses for rho in padded], 0, ("time", *cells),
+                                {"long_name": "mass of each cell", "symbol": "m"}, shape),
+        }  # fmt: skip
+        for c, name in enumerate(last.coordinates):
+            about = {"long_name": f"edges of the cells of {name}", "symbol": name}
+            edges = [rho.edges[c] for rho in padded]
+            variables[f"edges_{name}"] = over_time(edges, 0, ("time", f"edge_{name}"), about, (0, len(last.edges[c])))
+        dimensions = [np.nan if d is None else float(d) for d in last.dimensions]
+        return variables, {"coordinate": list(last.coordinates), "dimension": ("coordinate", dimensions)}
+
+
+Recorder = OfNeurons | OfCells
+
+
+def _on_the_cells_of(rho: Density, last: Density) -> Density:
+    """A density on a grid that has grown since."""
+    if rho.masses.shape == last.masses.shape:
+        return rho
+    pads = []
+    for own, grown in zip(rho.edges, last.edges, strict=True):
+        below = int(np.argmin(np.abs(grown - own[0])))
+        pads.append((below, len(grown) - len(own) - below))
+    return Density(last.edges, np.pad(rho.masses, pads), last.coordinates, last.dimensions)
+
+
+def recorder(view: Neurons | Cells, saves: Saves) -> Recorder:
+    """The record that fits a view."""
+    return OfCells(view, saves) if isinstance(view, Cells) else OfNeurons(view, saves)
+
+
+def over_time(
+    values: list[np.ndarray], lead: int, dims: tuple[str, ...], attributes: Attributes, empty: tuple[int, ...]
+) -> Variable:
+    """A variable from its values at the save times: the replicas first, if there are any, then time."""
+    stacked = np.stack(values) if values else np.empty(empty)
+    return ("replica",) * lead + dims, np.moveaxis(stacked, 0, lead), attributes
+
+
+def _observed(name: str, observer: Observer, rho: Measure | list[Measure]) -> np.ndarray:
+    """What an observer says of a measure, or of each of several."""
+    if isinstance(rho, list):
+        return np.stack([_observed(name, observer, one) for one in rho])
+    value = np.asarray(observer(rho))
+    odd = value.dtype.kind not in "biuf"
+    require(not odd, "observers must return numbers or arrays of numbers", [name], "return one array each")
+    return value

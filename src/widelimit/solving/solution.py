@@ -1,0 +1,192 @@
+"""The result of a run: a labelled dataset, and views of it as measures.
+
+risk     (time)                       R(ρ_t)
+theta    (time, neuron, coordinate)   the neurons, in reduced coordinates unless asked otherwise
+weights  (neuron)
+final    (neuron, full coordinate)    the last neurons in the coordinates the dynamics ran in
+
+With replicas, risk, theta and final have a first dimension "replica". A density has instead of neurons
+
+masses         (time, cell, …)        masses of the cells
+edges_r, …     (time, edge)           of the cells of every coordinate
+free_energy    (time)                 F(ρ_t)
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import xarray as xr
+
+from widelimit.errors import InputError, is_whole, require
+from widelimit.frozen import Value
+from widelimit.measures import Cloud, Density, Measure
+from widelimit.problem.problem import Problem
+from widelimit.solving.settings import Settings
+
+
+class Request(Protocol):
+    """What a run was asked for, and the way to ask again."""
+
+    problem: Problem
+    method: Value
+    settings: Settings
+
+    def run(self) -> Solution:
+        """Run it again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What `solve` returns: everything is in ``dataset``, and this class reads it."""
+
+    dataset: xr.Dataset
+    request: Request | None = None
+
+    @property
+    def times(self) -> np.ndarray:
+        """Save times t, (time,)."""
+        return self.dataset["time"].values
+
+    @property
+    def risk(self) -> np.ndarray:
+        """R(ρ_t), (time,), or (replica, time)."""
+        return self.dataset["risk"].values
+
+    @property
+    def name(self) -> str:
+        """Name of the dynamics, such as "SGD"."""
+        return self.dataset.attrs["method"]
+
+    @property
+    def problem(self) -> Problem:
+        """The problem that was solved."""
+        return self._asked().problem
+
+    @property
+    def method(self) -> Value:
+        """The method it was solved with."""
+        return self._asked().method
+
+    @property
+    def settings(self) -> Settings:
+        """Horizon, seed, saves, replicas."""
+        return self._asked().settings
+
+    @property
+    def spec(self) -> str:
+        """The whole run as the text of a spec file; an InputError says what has no form in a file."""
+        if not self.dataset.attrs["spec"]:
+            raise InputError(self.dataset.attrs["spec_error"])
+        return self.dataset.attrs["spec"]
+
+    def rerun(self) -> Solution:
+        """The same run again, from its problem, method and settings."""
+        return self._asked().run()
+
+    def _asked(self) -> Request:
+        if self.request is None:
+            raise InputError(
+                self.dataset.attrs.get("spec_error")
+                or "a run can be rebuilt from its spec, got a record without one: solve it again."
+            )
+        return self.request
+
+    @property
+    def outcome(self) -> str:
+        """ "done", "diverged" or "interrupted"."""
+        return self.dataset.attrs["outcome"]
+
+    @property
+    def advice(self) -> str:
+        """What to do about an outcome other than "done"."""
+        return self.dataset.attrs["advice"]
+
+    @property
+    def replicas(self) -> int | None:
+        """Number of replicas, None for a single run."""
+        return self.dataset.sizes.get("replica")
+
+    def replica(self, r: int) -> Solution:
+        """One of the replicas, as a single run."""
+        count = self.replicas
+        if count is None:
+            raise InputError(f"replica needs a solution with replicas, got {self!r}: solve with replicas=16.")
+        good = is_whole(r) and -count <= r < count
+        require(good, f"the number of a replica must be whole, from 0 to {count - 1}", r, "try replica(0)")
+        return Solution(self.dataset.isel(replica=r), self.request)
+
+    @property
+    def is_density(self) -> bool:
+        """Whether ρ is a `Density` over cells instead of a cloud of neurons."""
+        return "masses" in self.dataset
+
+    @property
+    def final(self) -> Measure:
+        """The last measure, in the coordinates the dynamics ran in."""
+        self._require_single()
+        if self.is_density:
+            return self._density(self.dataset.isel(time=-1))
+        names = tuple(str(c) for c in self.dataset["final_coordinate"].values)
+        return Cloud(self.dataset["final"].values, self.dataset["weights"].values, names)
+
+    def at(self, t: float) -> Measure:
+        """The measure at the save time nearest to t."""
+        self._require_single()
+        if self.is_density:
+            return self._density(self.dataset.sel(time=t, method="nearest"))
+        names = tuple(str(c) for c in self.dataset["coordinate"].values)
+        return Cloud(self.dataset["theta"].sel(time=t, method="nearest").values, self.dataset["weights"].values, names)
+
+    def _density(self, moment: xr.Dataset) -> Density:
+        names = tuple(str(c) for c in self.dataset["coordinate"].values)
+        dimensions = tuple(None if math.isnan(d) else float(d) for d in self.dataset["dimension"].values)
+        edges = tuple(moment[f"edges_{name}"].values for name in names)
+        return Density(edges, moment["masses"].values, names, dimensions)
+
+    def _require_single(self) -> None:
+        require(self.replicas is None, "a measure belongs to one replica", f"{self.replicas} of them",
+                "choose one with solution.replica(0)")  # fmt: skip
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write a NetCDF file, whole or not at all; its folder is made if need be. A problem that has no form in a file
+        is said in a warning: the record then loads, but cannot be run again from it."""
+        target = Path(path)
+        if not self.dataset.attrs["spec"]:
+            warnings.warn(self.dataset.attrs["spec_error"], UserWarning, stacklevel=2)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return write_whole(target, lambda path: self.dataset.to_netcdf(path, engine="h5netcdf"))
+
+    def __repr__(self) -> str:
+        risk = np.mean(self.risk[..., -1]) if len(self.times) else math.nan
+        last = f"risk {risk:.6g} at t = {self.times[-1]:g}" if len(self.times) else "nothing saved"
+        many = f" {self.replicas} replicas," if self.replicas else ""
+        return f"<Solution {self.name}:{many} {len(self.times)} saves, {last}, {self.outcome}>"
+
+
+def write_whole(target: Path, write: Callable[[Path], object]) -> Path:
+    """Let ``write`` fill a file beside the target, then move it there."""
+    partial = target.with_name(f".{target.name}.part")
+    write(partial)
+    os.replace(partial, target)
+    return target
+
+
+def read_dataset(path: str | os.PathLike) -> xr.Dataset:
+    """What `Solution.save` wrote."""
+    if not Path(path).is_file():
+        raise InputError(f"load needs a file written by Solution.save, got {str(path)!r}: check the path.")
+    try:
+        dataset = xr.load_dataset(path, engine="h5netcdf")
+    except OSError as error:
+        raise InputError(f"load needs a NetCDF file, got {str(path)!r}: it cannot be read ({error}).") from error
+    if "risk" not in dataset or "outcome" not in dataset.attrs:
+        raise InputError(f"load needs a file written by Solution.save, got {str(path)!r}: it has no risk or outcome.")
+    return dataset

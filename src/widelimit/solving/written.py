@@ -1,0 +1,104 @@
+"""From values to the tables of a spec file: a value is its call, so its table is a dump of its arguments.
+
+    gaussian_classes(d=40, delta=0.8)     law = "gaussian_classes", d = 40, delta = 0.8
+    SGD(n=800, step=1e-4)                 name = "SGD", n = 800, step = 1e-4
+
+Functions of Python, arrays and black boxes have no form in a file and are refused in one sentence.
+"""
+
+from __future__ import annotations
+
+import numbers
+import reprlib
+from collections.abc import Sequence
+
+import tomli_w
+
+from widelimit.errors import InputError
+from widelimit.frozen import Value
+from widelimit.problem.activations import Activation, General, Written, name_of
+from widelimit.problem.data import Empirical, Sampler
+from widelimit.problem.data.target import Opaque
+from widelimit.problem.expressions import Expression
+from widelimit.problem.initial import ConstantLaw, Explicit
+from widelimit.problem.neurons import Custom
+from widelimit.problem.problem import Problem
+from widelimit.problem.regularisers import Given
+from widelimit.problem.schedules import Function
+from widelimit.solving.settings import Settings
+
+Item = str | int | float | bool | list | dict
+Table = dict[str, Item]
+KEYS = {"neuron": "", "mobility": "", "activation": "name"}  # the key of the name of a value; "law" for others
+UNWRITABLE = {
+    Custom: "the neuron", Sampler: "the data law", Explicit: "the initial law", Given: "the regulariser",
+    Function: "the schedule", General: "the activation", Opaque: "a link or target",
+}  # fmt: skip
+_short = reprlib.Repr()
+_short.maxother = 120
+
+
+def toml_of(problem: Problem, settings: Settings, methods: Sequence[Value]) -> str:
+    """The whole run as the text of a spec file, every argument that is not its default written out."""
+    document = {"problem": _arguments(problem) | _always(problem), "run": _arguments(settings)}
+    tables = ({"name": type(m).__name__, **_arguments(m)} for m in methods)
+    return "\n".join([tomli_w.dumps(document), *(f"[[method]]\n{tomli_w.dumps(table)}" for table in tables)])
+
+
+def _always(problem: Problem) -> Table:
+    return {"ridge": problem.ridge, "beta": problem.beta}
+
+
+def _arguments(value: Value) -> Table:
+    return {name.rstrip("_"): _item(name, part) for name, part in value.arguments.items() if part is not None}
+
+
+def _item(name: str, value: object) -> Item:
+    """A value as it stands behind its key."""
+    for kind, what in UNWRITABLE.items():
+        if isinstance(value, kind):
+            raise _unwritable(what, value)
+    if isinstance(value, Activation):
+        return _activation(value)
+    if isinstance(value, Empirical):
+        return _data_set(value)
+    if isinstance(value, ConstantLaw):
+        return value.value
+    if isinstance(value, Value):
+        key = KEYS.get(name, "law")
+        return {**({key: value.word} if key else {}), **_arguments(value)}
+    return _plain(name, value)
+
+
+def _plain(name: str, value: object) -> Item:
+    """Numbers, text and lists of them."""
+    if isinstance(value, str | bool):
+        return value
+    if isinstance(value, Expression):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return [_plain(name, item) for item in value]
+    if not isinstance(value, numbers.Real):
+        raise _unwritable(f"the value of {name}", value)
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
+
+
+def _activation(sigma: Activation) -> Item:
+    name = name_of(sigma)
+    if name != repr(sigma):  # a name or an expression
+        return name
+    if isinstance(sigma, Written):
+        return {"name": "custom", **_arguments(sigma)}
+    return {"name": sigma.word, **_arguments(sigma)}
+
+
+def _data_set(law: Empirical) -> Table:
+    if not law.source:
+        raise _unwritable("the data law", law)
+    return {"law": "empirical", **{name: _plain(name, part) for name, part in law.source if part is not None}}
+
+
+def _unwritable(what: str, value: object) -> InputError:
+    return InputError(
+        f"in a file {what} must be one that a file can hold, got {_short.repr(value)}: keep this spec in Python."
+    )
