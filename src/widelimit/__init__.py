@@ -11,8 +11,8 @@
     ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ)) + 2 ξ β⁻¹ Δρ               with noise, on a grid                    FiniteVolume
     ρ_* = exp(−β Ψ(θ; ρ_*))/Z                             where noise leads                        gibbs
 
-Names are imported on first use, so that ``widelimit --help`` and bad input answer without loading JAX. Double
-precision (``jax_enable_x64``) is switched on here and nowhere else.
+Names are imported on first use, so that ``widelimit --help`` answers without loading JAX. Double precision
+(``jax_enable_x64``) is switched on here and nowhere else.
 """
 
 import importlib
@@ -20,9 +20,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from widelimit.compiled import keep_compiled_functions
+
 __version__ = "0.1.0"
 
 os.environ["JAX_ENABLE_X64"] = "1"
+keep_compiled_functions()
 if "jax" in sys.modules:
     sys.modules["jax"].config.update("jax_enable_x64", True)
 

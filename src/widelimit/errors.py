@@ -45,6 +45,12 @@ def require_known(kind: str, name: str, known: Iterable[str]) -> None:
     raise InputError(f"unknown {kind} {name!r}: {hint}known are {', '.join(names)}.")
 
 
+def require_keywords(given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise an InputError unless all keywords are known."""
+    for name in given:
+        require_known("keyword", name, known)
+
+
 def require_positive(name: str, value: Any, example: str) -> None:
     """Raise an InputError unless ``value`` is a finite number > 0."""
     require(

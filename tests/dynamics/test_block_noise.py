@@ -22,7 +22,7 @@ from scipy import stats
 import widelimit as wl
 from widelimit.dynamics import sgd
 from widelimit.dynamics.block_noise import block_noise, decays, variances
-from widelimit.solving.protocol import initial_neurons
+from widelimit.solving.placement import initial_neurons
 from widelimit.solving.streams import stream, streams
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -54,7 +54,7 @@ def by_block(monkeypatch, x, shrink, spread, moves):
     rows, d = x.shape
     columns = iter((jnp.eye(rows, rows + d, dtype=x.dtype), jnp.eye(rows + d, dtype=x.dtype)[:, rows:]))
     monkeypatch.setattr(jax.random, "normal", lambda key, shape, dtype: next(columns))
-    noise = block_noise(jax.random.key(0), x, x @ x.T, decays(shrink), spread, moves, rows + d)
+    noise = block_noise(jax.random.key(0), x, decays(shrink), spread, moves, rows + d)
     both = np.concatenate([noise.felt, (noise.fresh + noise.along.T @ x).T])
     return both @ both.T
 
@@ -96,7 +96,7 @@ def test_replicas_are_factorised_one_after_the_other():
     x, shrink, spread, moves, _ = block()
 
     def one(x):
-        return block_noise(jax.random.key(0), x, x @ x.T, decays(shrink), spread, moves, 2)
+        return block_noise(jax.random.key(0), x, decays(shrink), spread, moves, 2)
 
     program = str(jax.make_jaxpr(jax.vmap(one))(jnp.stack([x, x])))
     shapes = re.findall(r"f64\[([\d,]+)\] = (?:cholesky|triangular_solve)", program)
@@ -129,15 +129,18 @@ def noisy(batch):
     return problem, wl.SGD(N, STEP, batch)
 
 
+move_all = jax.jit(jax.vmap(sgd.Iteration.move, (None, 0, (None, 0), None)))
+
+
 @functools.cache
 def ends(batch, stepwise, seed, replicas=REPLICAS):
     """The last neurons (R, n, D): one start, one sequence of samples, R independent noises."""
     problem, method = noisy(batch)
     fixed = dataclasses.replace(sgd.iteration(problem, method), stepwise=stepwise)
     theta = jnp.broadcast_to(initial_neurons(problem, 0, N, False, None), (replicas, N, problem.D))
-    data, noise = jnp.broadcast_to(stream(0, "data"), (replicas,)), streams(seed, "noise", replicas)
+    keys = stream(0, "data"), streams(seed, "noise", replicas)
     for first, last in itertools.pairwise(STOPS):
-        theta = sgd.sgd_steps(fixed, replicas, theta, data, noise, first, last)
+        theta = move_all(fixed, theta, keys, (first, last))
     return np.asarray(theta)
 
 
@@ -187,7 +190,7 @@ def test_noisy_blocks_are_four_times_faster_than_the_plain_loop():
 
     def seconds_per_step(stepwise, steps):
         run = functools.partial(
-            sgd.sgd_steps, dataclasses.replace(fixed, stepwise=stepwise), None, theta, *keys, 0, steps
+            jax.jit(sgd.Iteration.move), dataclasses.replace(fixed, stepwise=stepwise), theta, keys, (0, steps)
         )
         run().block_until_ready()
         times = []

@@ -40,7 +40,7 @@ def test_slopes_of_a_quantile_step_are_those_of_its_value(d):
     edges, h = start + rng.uniform(0, 0.5) * np.diff(start).min() * rng.uniform(-0.4, 0.4, 9), 1e-6
     gradient, band, features = step.slopes(edges)
     hessian = np.diag(band[0]) + np.diag(band[1, :-1], 1) + np.diag(band[1, :-1], -1)
-    hessian += (features * step.land.targets[0]) @ features.T
+    hessian += (features * step.land.fit.p) @ features.T
     moves = h * np.eye(9)
     assert gradient == pytest.approx(
         [(step.value(edges + m) - step.value(edges - m)) / (2 * h) for m in moves], abs=1e-6

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics import driver, sgd  # noqa: F401  (the driver registers every dynamics)
-from widelimit.solving.protocol import prepare
+from widelimit.dynamics import sgd
+from widelimit.problem.activations import name_of
+from widelimit.solving import replicas
 from widelimit.solving.streams import stream
 
 ROUNDING = 1e-11
@@ -61,7 +62,7 @@ def samples(p, seed, batch, steps, dtype=float):
 
 def plain_loop(p, xi, theta, step, batches):
     """SGD as the equation says it, one step after the other."""
-    sigma, slope = SIGMA[p.neuron.activation.name]
+    sigma, slope = SIGMA[name_of(p.neuron.activation)]
     names = p.neuron.scalars
     moves = dict(zip(names, p.neuron.trained, strict=True))
     columns = dict(zip(names, np.array(theta, float).T[: len(names)], strict=True))
@@ -82,7 +83,7 @@ def plain_loop(p, xi, theta, step, batches):
 
 def block_sgd(p, method, seed, stops):
     """The iterates at the times ``stops``, as the driver would ask for them."""
-    run = prepare(method, p, seed)
+    run = sgd.ready(method, p, seed, None)
     theta, now, out = run.state, 0.0, []
     for stop in stops:
         theta, now = run.advance(theta, now, stop, SILENT), stop
@@ -218,10 +219,10 @@ def test_memory_does_not_grow_with_the_number_of_steps():
     """One compiled program serves every number of steps, and nothing is left behind."""
     p, method = problem("tanh"), wl.SGD(30, 1e-3)
     block_sgd(p, method, 0, [0.2])
-    programs, alive = sgd.sgd_steps._cache_size(), sum(a.nbytes for a in jax.live_arrays())
+    programs, alive = replicas._one._cache_size(), sum(a.nbytes for a in jax.live_arrays())
     block_sgd(p, method, 0, [4.0])
     block_sgd(p, method, 0, [0.5, 0.513])
-    assert sgd.sgd_steps._cache_size() == programs
+    assert replicas._one._cache_size() == programs
     assert sum(a.nbytes for a in jax.live_arrays()) <= alive + 10_000
 
 

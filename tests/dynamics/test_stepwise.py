@@ -5,13 +5,14 @@ Rounding differs by the order of sums only: 1e-11 after some dozens of steps, wi
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import widelimit as wl
 from widelimit.dynamics import sgd
-from widelimit.solving.protocol import initial_neurons
+from widelimit.solving.placement import initial_neurons
 from widelimit.solving.streams import stream
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -39,8 +40,11 @@ def iteration(mobility, batch=1, schedule=None):
     return sgd.iteration(problem, wl.SGD(5, STEP, batch)), initial_neurons(problem, 2, 5, False, None)
 
 
+move = jax.jit(sgd.Iteration.move)
+
+
 def steps(fixed, theta, first=0, last=STEPS):
-    return np.asarray(sgd.sgd_steps(fixed, None, theta, stream(2, "data"), stream(2, "noise"), first, last))
+    return np.asarray(move(fixed, theta, (stream(2, "data"), stream(2, "noise")), (first, last)))
 
 
 @pytest.mark.parametrize(

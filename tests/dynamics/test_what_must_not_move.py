@@ -18,9 +18,8 @@ import pytest
 from scipy import stats
 
 import widelimit as wl
-from widelimit.dynamics import driver  # noqa: F401  (registers every dynamics)
 from widelimit.dynamics.rules import rules_of
-from widelimit.solving.protocol import prepare
+from widelimit.dynamics.solve import DYNAMICS
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -67,11 +66,12 @@ def each():
 @functools.cache
 def neurons(name, beta):
     """θ at the three times, (3, n, D)."""
-    run = prepare(METHODS[name], problem(beta=beta, mobility=WINDOWS), 1)
+    method = METHODS[name]
+    run = DYNAMICS[type(method)](method, problem(beta=beta, mobility=WINDOWS), 1, None)
     states = [run.state]
     for start, stop in itertools.pairwise(TIMES):
         states.append(run.advance(states[-1], start, stop, lambda t: None))
-    return np.stack([run.theta(state) for state in states])
+    return np.stack([run.view.theta(state) for state in states])
 
 
 @pytest.mark.parametrize(("name", "beta"), list(each()))
@@ -98,7 +98,7 @@ def test_noise_has_the_same_law_in_full_and_in_reduced_coordinates(inner):
     """20,000 kicks of one neuron each way; the radii agree by Kolmogorov–Smirnov, alone and as a ratio."""
     p = problem(inner, beta=2.0)
     start = jnp.asarray([[0.5, 0.2, *np.random.default_rng(0).normal(size=D) / 3]])
-    full, reduced = motion(p, reduced=False), motion(p, reduced=True)
+    full, reduced = rules_of(p, reduced=False), rules_of(p, reduced=True)
     start = full.retract(start)
     lengths = wl.reduce(p, start)
     keys, copies = jax.random.split(jax.random.key(0)), (20_000, 1)

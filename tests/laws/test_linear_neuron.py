@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
+from widelimit.dynamics import sgd
 from widelimit.solving.streams import stream
 
 IDENTITY = wl.activations.polynomial([0.0, 1.0])
@@ -95,17 +96,15 @@ def test_the_mean_of_sgd_over_samples_is_a_product_of_contractions(informative):
     """E over the data of the mean neuron is Π_k (1 − 2 s_k (Σ̄ + λ)) m_0, exactly, for every step size."""
     w, c, step, steps = offset_start(), covariance(informative), 0.02, 20
     p = linear(informative, RIDGE, wl.schedules.exponential(0.7))
-    ends = []
-    for seed in range(300):
-        run = _prepared(p, wl.SGD(N, step), seed)
-        ends.append(np.asarray(run.advance(run.state, 0.0, steps * step, lambda t: None)).mean(axis=0))
+    run = sgd.ready(wl.SGD(N, step), p, 0, 300)
+    ends = np.asarray(run.advance(run.state, 0.0, steps * step, lambda t: None)).mean(axis=1)
     sizes = step * np.exp(-0.7 * step * np.arange(steps))
     want = np.prod(1 - 2 * sizes[:, None] * (c + RIDGE), axis=0) * w.mean(axis=0)
     spread = np.std(ends, axis=0, ddof=1) / math.sqrt(len(ends))
     assert (np.abs(np.mean(ends, axis=0) - want) < 4 * spread).all()
     flow = np.exp(-2 * (c + RIDGE) * sizes.sum()) * w.mean(axis=0)
     assert np.abs(flow - want).max() > 1e-3, "the step is too small to tell the product from the flow"
-    assert spread.max() < 0.05 * np.abs(w.mean(axis=0) - want).max(), "too few seeds to see the mean move"
+    assert spread.max() < 0.05 * np.abs(w.mean(axis=0) - want).max(), "too few replicas to see the mean move"
 
 
 @CASES
@@ -113,7 +112,7 @@ def test_deviations_from_the_mean_shrink_under_sgd_by_the_ridge_alone(informativ
     """Every neuron gets the same push from a sample: w_i − m is multiplied by Π_k (1 − 2 s_k λ), sample by sample."""
     w, step, steps = offset_start(), 0.02, 20
     p = linear(informative, RIDGE, wl.schedules.exponential(0.7))
-    run = _prepared(p, wl.SGD(N, step), 3)
+    run = sgd.ready(wl.SGD(N, step), p, 3, None)
     end = np.asarray(run.advance(run.state, 0.0, steps * step, lambda t: None))
     shrink = np.prod(1 - 2 * RIDGE * step * np.exp(-0.7 * step * np.arange(steps)))
     assert shrink < 0.9
@@ -175,14 +174,7 @@ def test_outer_weights_of_constant_neurons_follow_their_own_exact_solution(metho
         assert got.risk[k] == pytest.approx(1 + want.mean() ** 2, abs=SOLVER)
 
 
-def _prepared(p, method, seed):
-    from widelimit.dynamics import driver  # noqa: F401  (registers every dynamics)
-    from widelimit.solving.protocol import prepare
-
-    return prepare(method, p, seed)
-
-
-def test_the_streams_of_this_file_differ_between_seeds():
-    """The average over seeds above would be empty if they saw the same data."""
-    x = [np.asarray(linear().data.sample(stream(s, "data"), 2, float)[0]) for s in (0, 1)]
+def test_the_streams_of_this_file_differ_between_replicas():
+    """The average over replicas above would be empty if they saw the same data."""
+    x = [np.asarray(linear().data.sample(stream(0, "data", r), 2, float)[0]) for r in (0, 1)]
     assert np.abs(x[0] - x[1]).min() > 0

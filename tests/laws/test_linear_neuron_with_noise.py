@@ -21,8 +21,7 @@ import pytest
 from scipy import stats
 
 import widelimit as wl
-from widelimit.dynamics import driver  # noqa: F401  (registers every dynamics)
-from widelimit.solving.protocol import prepare
+from widelimit.dynamics.solve import DYNAMICS
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -52,12 +51,12 @@ FULL, REDUCED = list(METHODS)[:4], list(METHODS)[4:]
 @functools.cache
 def start_and_end(name):
     """The neurons before and after, (R, n, D); and the end of a second start that meets the same data and noise."""
-    run = prepare(METHODS[name], PROBLEM, 3, REPLICAS)
+    run = DYNAMICS[type(METHODS[name])](METHODS[name], PROBLEM, 3, REPLICAS)
     points, theta = run.state if isinstance(run.state, tuple) else (None, run.state)
 
     def end(theta):
         state = theta if points is None else (points, theta)
-        return np.asarray(run.theta(run.advance(state, 0.0, STEPS * STEP, lambda t: None)))
+        return np.asarray(run.view.theta(run.advance(state, 0.0, STEPS * STEP, lambda t: None)))
 
     return np.asarray(theta), end(theta), end(theta[:, ::-1] * 1.5)
 

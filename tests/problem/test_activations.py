@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import eval_hermitenorm
+from scipy.special import eval_hermitenorm, ndtr
 
 from widelimit.errors import InputError
-from widelimit.potentials.quadrature import check_traceable
 from widelimit.problem import activations as ac
+from widelimit.problem.expressions import expression
 from widelimit.problem.neurons import ridge
 
 X = np.linspace(-4, 4, 33)
@@ -26,28 +26,33 @@ BY_NUMPY = {
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "softplus": lambda x: np.log1p(np.exp(x)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "gelu": lambda x: x * ndtr(x),
 }
 
 
 @pytest.mark.parametrize("name", sorted({*BY_NUMPY, *ac.NAMED}))
 def test_a_named_activation_is_the_function_it_is_named_after(name):
     found = ac.activation(name)
-    assert found.name == name
+    assert ac.name_of(found) == name
     np.testing.assert_allclose(found(jnp.asarray(X)), BY_NUMPY[name](X), rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize(
-    "a", [a for a in ac.NAMED.values() if isinstance(a, ac.General) and a.derivative], ids=lambda a: a.name
-)
-def test_a_stated_derivative_is_the_derivative(a):
-    np.testing.assert_allclose(a.derivative(X), jax.vmap(jax.grad(a.function))(X), rtol=1e-13)
+def test_a_stated_derivative_is_the_one_that_is_used():
+    """log(1 + e^x) overflows beyond 710, its slope 1/(1 + e^{−x}) does not."""
+    plain = ac.custom(lambda x: jnp.log1p(jnp.exp(x)))
+    known = ac.custom(plain.function, derivative=jax.nn.sigmoid)
+    np.testing.assert_array_equal(known(X), plain(X))
+    np.testing.assert_allclose(jax.vmap(jax.grad(known))(X), jax.vmap(jax.grad(plain))(X), rtol=1e-13)
+    assert np.isnan(jax.grad(plain)(800.0)) and jax.grad(known)(800.0) == 1.0
 
 
 def test_hermite_activations_are_orthonormal_under_the_normal_law():
     x, w = np.polynomial.hermite_e.hermegauss(40)
     values = np.stack([ac.hermite(k)(x) for k in range(13)])
     np.testing.assert_allclose(values * (w / w.sum()) @ values.T, np.eye(13), atol=1e-10)
-    assert all(ac.hermite(k).degree == k and ac.hermite(k).coefficients[-1] > 0 for k in range(13))
+    forms = [ac.hermite(k).form for k in range(13)]
+    assert all(form.degree == k and form.coefficients[-1] > 0 for k, form in enumerate(forms))
 
 
 points = st.lists(st.tuples(st.integers(-50, 50), st.floats(-10, 10)), min_size=1, max_size=6, unique_by=lambda p: p[0])
@@ -79,8 +84,8 @@ def test_equal_activations_compare_and_hash_by_value():
 
 
 def test_any_function_is_accepted_and_keeps_its_name():
-    found = ridge(jnp.arctan, outer="trained").activation
-    assert found.name == "arctan" and float(found(1.0)) == pytest.approx(math.pi / 4)
+    neuron = ridge(jnp.arctan, outer="trained")
+    assert neuron.sentence.endswith("σ = arctan") and float(neuron.sigma(1.0)) == pytest.approx(math.pi / 4)
     assert ac.custom(jnp.abs, kinks=[2, -1]).kinks == (-1.0, 2.0)
 
 
@@ -90,11 +95,11 @@ def test_any_function_is_accepted_and_keeps_its_name():
     ("relu(x - 1)", lambda x: np.maximum(x - 1, 0)),
     ("He20(x)**2", lambda x: eval_hermitenorm(20, x) ** 2),
 ])  # fmt: skip
-def test_an_expression_is_a_general_activation(text, by_numpy):
+def test_an_expression_is_an_activation_and_so_is_its_form(text, by_numpy):
     found = ac.activation(text)
-    assert isinstance(found, ac.General) and found.name == str(found.function)
-    np.testing.assert_allclose(found(X), by_numpy(X), rtol=1e-12)
-    check_traceable(found)
+    assert isinstance(found, ac.Written) and ac.name_of(found) == str(expression(text))
+    for function in (found, found.form, found.pair_form, jax.jit(found.form)):
+        np.testing.assert_allclose(function(jnp.asarray(X)), by_numpy(X), rtol=1e-12)
     same = ac.activation(text.replace("(", " ( "))
     assert same == found and hash(same) == hash(found) and ac.activation(found.function) == found
 
@@ -104,10 +109,10 @@ def test_an_expression_is_a_general_activation(text, by_numpy):
     ("z", ac.polynomial([0, 1])),
     ("x**3 - 3*x", ac.polynomial([0, -3, 0, 1])),
     ("2 + 1", ac.polynomial([3])),
-    ("h4(z)", ac.polynomial(ac.hermite(4).coefficients)),
+    ("h4(z)", ac.hermite(4).form),
 ])  # fmt: skip
-def test_a_polynomial_expression_is_a_polynomial_activation(text, same):
-    assert ac.activation(text) == same
+def test_the_form_of_a_polynomial_expression_is_a_polynomial(text, same):
+    assert ac.activation(text).form == same
 
 
 @pytest.mark.parametrize("text, sentence", [
@@ -123,10 +128,10 @@ def test_a_text_that_is_no_activation_is_refused(text, sentence):
     assert str(refusal.value).startswith(sentence)
 
 
-@pytest.mark.parametrize("factory", [ac.ramp, ac.piecewise_linear, ac.polynomial, ac.hermite, ac.custom])
-def test_a_factory_that_was_not_called_is_refused(factory):
-    with pytest.raises(InputError, match=rf"{factory.__name__}.*uncalled"):
-        ac.activation(factory)
+@pytest.mark.parametrize("name", ["ramp", "piecewise_linear", "hinges", "polynomial", "hermite", "custom"])
+def test_a_maker_that_was_not_called_is_refused(name):
+    with pytest.raises(InputError, match=rf"^{name} makes.*uncalled"):
+        ac.activation(getattr(ac, name))
 
 
 @pytest.mark.parametrize("outer, bias, scalars, trained", [

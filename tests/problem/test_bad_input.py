@@ -65,7 +65,7 @@ TABLE = [
     ("value zero", lambda: schedules.constant(0), "value", "0"),
     ("schedule a number", lambda: problem(schedule=3.5), "schedule", "3.5"),
     *[(f"mobility {x!r}", lambda x=x: problem(mobility={"w": x}), "mobility of w", repr(x)) for x in (-1.0, nan, inf, "fast", None)],
-    ("mobility infinite at 0", lambda: problem(mobility={"w": schedules.power(0.25)}), "finite at t = 0", "Power(exponent=0.25)"),
+    ("mobility infinite at 0", lambda: problem(mobility={"w": schedules.power(0.25)}), "finite at t = 0", "power(exponent=0.25)"),
     ("mobility of no block", lambda: problem(mobility={"v": 1.0}), "known are a, b, w", "'v'"),
     ("mobility of a missing block", lambda: problem(mobility={"b": 0.5}), "does not have", "b=0.5"),
     ("mobility a number", lambda: problem(mobility=0.5), "dictionary", "0.5"),
@@ -90,5 +90,5 @@ def test_good_input_at_the_edges_is_accepted():
     assert problem(ridge=0, beta=inf).beta == inf
     assert classes(1, 0.5, 1).groups[0].d == 1
     assert classes(inf, 1e-9).d == inf
-    assert classes(5.0, 0.5).sample is not None and problem(d=5.0).D == 5
+    assert classes(5.0, 0.5).groups[0].d == 5 and problem(d=5.0).D == 5
     assert problem(initial.array(np.ones((3, 1)))).reduced_coordinates == ("r",)

@@ -18,7 +18,7 @@ def test_each_class_has_the_covariance_its_groups_state(d, informative):
     x, y = (np.asarray(v) for v in law.sample(jax.random.key(0), SAMPLES, float))
     assert x.shape == (SAMPLES, d) and set(np.unique(y)) == {-1.0, 1.0}
     assert abs(np.mean(y)) <= 5 / math.sqrt(SAMPLES)
-    for c, label in enumerate(law.labels):
+    for c, label in enumerate(law.classes):
         own = x[y == label]
         tau = np.concatenate([np.full(int(g.d), g.tau[c]) for g in law.groups])
         informative_tau = 1 + 0.6 * label
@@ -58,7 +58,7 @@ def test_groups_split_the_directions(d, informative, dimensions, shares):
 
 def test_labels_and_probabilities_are_those_of_a_fair_coin():
     law = gaussian_classes(3, 0.5)
-    assert dict(zip(law.labels, law.weights, strict=True)) == {1.0: 0.5, -1.0: 0.5}
+    assert dict(zip(law.classes, law.probabilities, strict=True)) == {1.0: 0.5, -1.0: 0.5}
 
 
 def test_infinite_dimension_has_no_samples_and_says_so():

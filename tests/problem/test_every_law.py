@@ -65,8 +65,8 @@ def test_blocks_are_fresh_obey_their_key_and_the_dtype(name):
 def test_noise_of_the_labels_has_its_variance_and_ignores_the_inputs(name):
     law = LAWS[name][0]
     x, y = (np.asarray(v) for v in law.sample(jax.random.key(3), N, float))
-    link = law.link if hasattr(law, "link") else law.target
-    noise = y - np.asarray(link(x[:, 0] if law.k == 1 else x))
+    noise = y - np.asarray(law.target(x[:, 0] if law.kept == 1 else x))
+    assert law.label_noise == NOISE
     assert abs(noise.mean()) <= 5 * NOISE / math.sqrt(N)
     assert abs(noise.var() - NOISE**2) <= 5 * NOISE**2 * math.sqrt(2 / N)
     for column in x.T:
@@ -83,9 +83,9 @@ def test_inputs_of_the_sphere_and_the_cube_lie_on_them():
 
 def test_classes_come_in_their_proportions():
     law = LAWS["classes"][0]
-    assert law.weights == (0.5, 0.2, 0.3)
+    assert law.probabilities == (0.5, 0.2, 0.3)
     x, y = (np.asarray(v) for v in law.sample(jax.random.key(0), N, float))
-    for label, p, tau in zip(law.labels, law.weights, law.deviations, strict=True):
+    for label, p, tau in zip(law.classes, law.probabilities, law.taus, strict=True):
         own = x[y == label]
         assert abs(len(own) / N - p) <= 5 * math.sqrt(p * (1 - p) / N)
         for j in range(5):
@@ -94,9 +94,14 @@ def test_classes_come_in_their_proportions():
 
 
 def test_classes_are_labelled_evenly_unless_told():
-    assert wl.data.gaussian_classes(5, deviations=[1, 2, 3]).labels == (1.0, 0.0, -1.0)
-    two = wl.data.gaussian_classes(5, deviations=[1.5, 0.5])
-    assert two == wl.data.gaussian_classes(5, 0.5)
+    assert wl.data.gaussian_classes(5, deviations=[1, 2, 3]).classes == (1.0, 0.0, -1.0)
+
+
+def test_a_contrast_is_two_deviations():
+    one, two = wl.data.gaussian_classes(5, 0.5), wl.data.gaussian_classes(5, deviations=[1.5, 0.5])
+    assert (one.groups, one.classes, one.probabilities) == (two.groups, two.classes, two.probabilities)
+    for mine, other in zip(*(law.sample(jax.random.key(0), 9, float) for law in (one, two)), strict=True):
+        np.testing.assert_array_equal(mine, other)
 
 
 def test_functions_and_expressions_are_the_same_law():
@@ -109,7 +114,7 @@ def test_functions_and_expressions_are_the_same_law():
     ]
     for one, other in pairs:
         np.testing.assert_allclose(one.sample(key, 9, float)[1], other.sample(key, 9, float)[1], rtol=1e-15)
-        np.testing.assert_allclose(one.nodes.y, other.nodes.y, rtol=1e-15)
+        np.testing.assert_allclose(one.quadrature.y, other.quadrature.y, rtol=1e-15)
 
 
 # A data set
@@ -215,8 +220,8 @@ BAD = {
     "link of three variables": (lambda: data.multi_index(9, 2, "z3"), "z1 to z2", "z3"),
     "target beyond k": (lambda: data.hypercube(9, "z1*z2", k=1), "z1", "z1*z2"),
     "link a number": (lambda: data.single_index(9, 2.5), "expression or a function", "2.5"),
-    "link of poles": (lambda: data.single_index(9, "log(z)").nodes, "finite number", "log(z)"),
-    "link of a wrong shape": (lambda: data.single_index(9, lambda z: np.ones(3)).nodes, "one finite", "lambda"),
+    "link of poles": (lambda: data.single_index(9, "log(z)").quadrature, "finite number", "log(z)"),
+    "link of a wrong shape": (lambda: data.single_index(9, lambda z: np.ones(3)).quadrature, "one finite", "lambda"),
     "target without k": (lambda: data.hypercube(9, lambda z: z[..., 0]), "needs k", "None"),
     "target without k, sphere": (lambda: data.sphere(9, lambda z: z[..., 0]), "needs k", "None"),
     "thirteen coordinates": (lambda: data.hypercube(20, "z13"), "at most 12", "13"),

@@ -4,10 +4,7 @@ import copy
 import math
 import pickle
 import random
-import subprocess
-import sys
 import time
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +15,9 @@ from scipy.special import erf, eval_hermitenorm, expit
 
 from widelimit.errors import InputError
 from widelimit.problem.expressions import Expression, expression
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 
 Z = np.linspace(-3.1, 2.9, 25)
 ROWS = np.random.default_rng(0).normal(size=(4, 5, 3))
@@ -142,18 +142,24 @@ def test_the_normal_form_reads_back(text):
     assert expression(once) is once and pickle.loads(pickle.dumps(once)) == once == copy.deepcopy(once)
 
 
-def test_expressions_compare_and_hash_by_normal_form_and_share_compiled_code():
+def test_expressions_compare_and_hash_by_normal_form():
+    one, same, other = expression("tanh(3*x)"), expression(" tanh( (3.0) * x )"), expression("tanh(x*3)")
+    assert one == same and hash(one) == hash(same) and one != other and one != expression("tanh(3*z)")
+
+
+def test_expressions_that_differ_in_their_numbers_share_compiled_code():
     traces = []
 
-    @partial(jax.jit, static_argnums=0)
+    @jax.jit
     def run(function, x):
         traces.append(function)
         return function(x)
 
-    one, same, other = expression("tanh(3*x)"), expression(" tanh( (3.0) * x )"), expression("tanh(x*3)")
-    assert one == same and hash(one) == hash(same) and one != other and one != expression("tanh(3*z)")
-    run(one, 1.0), run(same, 1.0)
+    assert run(expression("tanh(3*x)"), 0.2) == pytest.approx(math.tanh(0.6), rel=1e-15)
+    assert run(expression("tanh(-4.5*x)"), 0.2) == pytest.approx(math.tanh(-0.9), rel=1e-15)
     assert len(traces) == 1
+    assert run(expression("tanh(x*3)"), 0.2) == pytest.approx(math.tanh(0.6), rel=1e-15)
+    assert len(traces) == 2
 
 
 @pytest.mark.parametrize("text, names, arity", [
@@ -367,17 +373,6 @@ def test_what_is_not_a_text_is_refused(bad):
         expression(bad)
 
 
-def test_reading_and_refusing_do_not_import_jax():
-    code = (
-        "import sys\nfrom widelimit.problem.expressions import expression\n"
-        "e = expression('He3(z) + 1')\ne.latex, e.polynomial, e.monomials, hash(e)\n"
-        "try:\n    expression('foo(z)')\nexcept ValueError:\n    pass\n"
-        "assert 'jax' not in sys.modules"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 0, ran.stderr
-
-
 PIECES = [
     "z", "x", "z1", "z2", "x20", "pi", "e", "tanh(", "max(", "He3(", "h20(", "abs(", "log(", "(", ")", "+", "-", "*",
     "/", "**", "**2", "**20", ",", " ", "1", "0", "2.5", "1e3", "1e-9", ".", "1e400", "_", "^", "'", "[", "\0", "\n",
@@ -405,7 +400,7 @@ def random_text(draw):
 
 def test_any_text_is_an_expression_or_refused():
     draw, rows, valid = random.Random(7), np.array([[-1.5, 0.0, 2.0] * 7]), 0
-    for _ in range(20_000):
+    for _ in range(6000):
         text = random_text(draw)
         try:
             found = expression(text)
@@ -417,13 +412,13 @@ def test_any_text_is_an_expression_or_refused():
         assert expression(found.text).prefix == found.prefix and found.latex
         assert found.monomials is None or all(map(math.isfinite, found.monomials.values()))
         assert found(rows).shape == ((1,) if found.indexed else (1, 21))
-    assert 2000 < valid < 17_000
+    assert 600 < valid < 5100
 
 
 def test_operators_bind_as_in_python():
     draw, names = random.Random(8), {"z": 1.7, "pi": math.pi, "sin": math.sin, "max": max}
     compared = 0
-    for _ in range(3000):
+    for _ in range(1000):
         words = ["z", "2", "0.5", "pi", "sin(z)", "max(z, 1)", "(z - 3)", "z**2", "z**3", "2**3**2"]
         text = "".join(
             draw.choice(("", "", "-", "+", "--")) + draw.choice(words) + draw.choice("+-*/")
@@ -432,4 +427,4 @@ def test_operators_bind_as_in_python():
         expected = eval(text, {"__builtins__": {}}, names)
         assert float(expression(text)(1.7)) == pytest.approx(expected, rel=1e-9, abs=1e-9), text
         compared += 1
-    assert compared == 3000
+    assert compared == 1000

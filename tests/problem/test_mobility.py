@@ -45,4 +45,4 @@ def test_fixed_scalars_have_no_mobility_and_trained_ones_keep_theirs():
     problem = wl.Problem(wl.data.gaussian_classes(5, 0.5), neuron, wl.initial.gaussian(1.0, a=1.0, b=0.0),
                          mobility={"a": 2.0, "b": 0.5})  # fmt: skip
     assert (problem.rates.a, problem.rates.b, problem.rates.w) == (0.0, 0.5, 1.0)
-    assert problem.blocks == ("a", "b", "w")
+    assert problem.full.blocks == ("a", "b", "w")

@@ -39,17 +39,17 @@ def test_the_rate_is_the_function_named(name):
 def test_steps_are_the_step_times_the_rate(name):
     here, rate = SCHEDULES[name]
     k, step = jnp.arange(1, 50), 0.02
-    np.testing.assert_allclose(sc.step_sizes(here, step, k), [step * rate(step * j) for j in range(1, 50)], rtol=1e-13)
+    np.testing.assert_allclose(sc.steps_of(here, step).sizes(k), [step * rate(step * j) for j in range(1, 50)], rtol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["constant", "exponential", "function"])
 def test_the_first_step_of_a_finite_rate_is_taken_at_time_zero(name):
     here, rate = SCHEDULES[name]
-    assert float(sc.step_sizes(here, 0.02, jnp.arange(3))[0]) == pytest.approx(0.02 * rate(0.0), rel=1e-14)
+    assert float(sc.steps_of(here, 0.02).sizes(jnp.arange(3))[0]) == pytest.approx(0.02 * rate(0.0), rel=1e-14)
 
 
 def test_the_first_step_of_a_power_is_the_clock_at_the_end_of_it():
-    sizes = np.asarray(sc.step_sizes(sc.power(0.25), 1e-3, jnp.arange(4)))
+    sizes = np.asarray(sc.steps_of(sc.power(0.25), 1e-3).sizes(jnp.arange(4)))
     assert np.all(np.isfinite(sizes))
     assert sizes[0] == pytest.approx(1e-3**0.75 / 0.75, rel=1e-14)
 
@@ -60,7 +60,7 @@ def test_steps_add_up_to_the_clock_as_they_shrink(name):
     errors = []
     for step in (1e-2, 1e-3):
         count = round(2.0 / step)
-        total = float(jnp.sum(sc.step_sizes(here, step, jnp.arange(count))))
+        total = float(jnp.sum(sc.steps_of(here, step).sizes(jnp.arange(count))))
         errors.append(abs(total - here.integral(2.0)))
     # a left Riemann sum: (ξ(0) − ξ(T)) ε/2, with power decay ε^{3/4} until the first steps are gone
     assert errors[0] <= 2e-2 and errors[1] <= max(errors[0] / 4, 1e-12)
@@ -68,6 +68,5 @@ def test_steps_add_up_to_the_clock_as_they_shrink(name):
 
 def test_a_power_of_zero_is_the_constant_one():
     k = jnp.arange(5)
-    np.testing.assert_allclose(
-        sc.step_sizes(sc.power(0.0), 0.1, k), sc.step_sizes(sc.constant(1.0), 0.1, k), rtol=1e-15
-    )
+    zero, one = (sc.steps_of(here, 0.1).sizes(k) for here in (sc.power(0.0), sc.constant(1.0)))
+    np.testing.assert_allclose(zero, one, rtol=1e-15)

@@ -23,8 +23,8 @@ from widelimit.dynamics.methods import FiniteVolume
 from widelimit.dynamics.solve import solve
 from widelimit.errors import InputError, require_count
 from widelimit.measures import Density
+from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
-from widelimit.potentials.least_squares import LeastSquares
 from widelimit.problem import activations, initial, neurons
 from widelimit.problem.data.gaussian_classes import gaussian_classes
 from widelimit.problem.problem import Problem
@@ -91,9 +91,11 @@ def _py_pde(problem: Problem, cells: int, t_end: float) -> Peer:
         raise InputError("the py-pde peer needs py-pde, got an environment without it: pip install py-pde.") from None
     grid, masses = initial_grid(problem, cells, BOX)
     land = landscape(problem, reduced=True)
-    assert isinstance(land, LeastSquares)
+    assert isinstance(land, FeatureLandscape)
     terrain = terrain_of(land, grid, problem.beta)
-    features, p, y, penalty, volumes, width, _ = (np.asarray(x) for x in terrain)
+    features, penalty, volumes, width = (
+        np.asarray(x) for x in (terrain.features, terrain.penalty, terrain.log_volumes, terrain.widths)
+    )
     shape = pde.CartesianGrid([BOX[0]], cells)
     beta, h = problem.beta, float(width[0])
 
@@ -101,8 +103,8 @@ def _py_pde(problem: Problem, cells: int, t_end: float) -> Peer:
         """The right-hand side as one writes it with the operators of py-pde."""
 
         def evolution_rate(self, state: Any, t: float = 0) -> Any:
-            residual = p * (state.data * h @ features - y)
-            psi = pde.ScalarField(shape, features @ residual + penalty - volumes / beta)
+            field = np.asarray(terrain.fit.potential(features, state.data * h @ features))
+            psi = pde.ScalarField(shape, field + penalty - volumes / beta)
             drift = (state * psi.gradient({"derivative": 0})).divergence({"value": 0})
             return 2 * (drift + state.laplace({"derivative": 0}) / beta)
 

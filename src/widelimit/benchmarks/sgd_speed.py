@@ -22,16 +22,17 @@ import numpy as np
 from jax import Array
 
 from widelimit.dynamics.methods import SGD
-from widelimit.dynamics.sgd import BLOCK_ROWS, iteration, sgd_steps
+from widelimit.dynamics.sgd import BLOCK_ROWS, iteration
 from widelimit.errors import InputError, require_count, require_known
-from widelimit.experiments.demo import two_classes
+from widelimit.experiments.demo import TwoClasses
 from widelimit.problem.activations import ramp
 from widelimit.problem.problem import Problem
+from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import stream
 
 STEPS = {"ours": 2560, "floor": 2560, "scan": 1024, "stored_scan": 1024, "numpy": 128, "torch": 128}
 IN_A_ROW = 3  # the first of them still shares the cores with the threads of the peer before it
-RAMP = ramp()
+RAMP = ramp().form
 DELTA = 0.5
 Peer = Callable[[], Any]
 
@@ -40,8 +41,7 @@ def measure(n: int = 800, d: int = 320, dtype: str = "float64", repeats: int = 1
     """Microseconds per step of every peer, and ratios to ours; ``skipped`` says why a peer is absent."""
     require_count("repeats", repeats, "15")
     require_known("dtype", dtype, ("float32", "float64"))
-    demo = two_classes(d=d, delta=DELTA, scale=0.4, n=n, step=1e-5)
-    problem, method = demo.problem, SGD(n, 1e-5, dtype=dtype)
+    problem, method = TwoClasses(d=d, delta=DELTA, scale=0.4).problem, SGD(n, 1e-5, dtype=dtype)
     theta = problem.sample_initial(stream(0, "initial"), n).astype(dtype)
     peers: dict[str, Peer] = {
         "ours": _ours(problem, method, theta),
@@ -78,7 +78,8 @@ def _best(peers: dict[str, Peer], repeats: int) -> dict[str, float]:
 
 def _ours(problem: Problem, method: SGD, theta: Array) -> Peer:
     fixed, keys = iteration(problem, method), (stream(0, "data"), stream(0, "noise"))
-    return lambda: sgd_steps(fixed, None, theta, *keys, 0, STEPS["ours"])
+    plan = Plan(lambda start, stop: iter(()), keys, None)
+    return lambda: plan.moved(Leg(fixed, (0, STEPS["ours"]), 0.0), theta)
 
 
 def _floor(problem: Problem, theta: Array) -> Peer:

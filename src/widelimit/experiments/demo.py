@@ -1,13 +1,14 @@
 """The main job on one page: two Gaussian classes, SGD against its mean-field limit.
 
 By default the setting of the first figure of [mmn18] with a larger step: d = 40, Δ = 0.8, N = 800 neurons started at
-N(0, 0.8²/d I), where the mass splits in two. Stating it needs no JAX.
+N(0, 0.8²/d I), where the mass splits in two.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from widelimit.dynamics.methods import SGD, MeanField
 from widelimit.dynamics.solve import solve
@@ -20,38 +21,50 @@ SAVES = 41
 
 
 @dataclass(frozen=True)
+class TwoClasses:
+    """Two Gaussian classes that differ in variance, learnt by plain neurons.
+
+    scale   κ of the start w ~ N(0, κ²/d I)
+    start   the neurons themselves instead, (n, d)
+    """
+
+    d: float = 40
+    delta: float = 0.8
+    informative: float | None = None
+    activation: str = "ramp"
+    scale: float = 0.8
+    start: np.ndarray | None = None
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return Problem(
+            data.gaussian_classes(self.d, self.delta, self.informative),
+            neurons.ridge(activations.activation(self.activation)),
+            initial.gaussian(self.scale) if self.start is None else initial.array(self.start),
+        )
+
+
+@dataclass(frozen=True)
 class Demo:
-    """A problem with its two methods and horizon."""
+    """SGD and its limit on one problem."""
 
     problem: Problem
     finite: SGD
-    limit: MeanField
-    t_end: float
-    seed: int
+    t_end: float = 10.0
+    seed: int = 0
 
+    def __post_init__(self) -> None:
+        require_positive("t_end", self.t_end, "10.0")
 
-def two_classes(
-    d: float = 40, delta: float = 0.8, informative: float | None = None, activation: str = "ramp", scale: float = 0.8,
-    start: Any = None, n: int = 800, step: float = 1e-4, points: int = 400, t_end: float = 10.0, seed: int = 0,
-) -> Demo:  # fmt: skip
-    """State the demo; ``start`` is an explicit array of neurons instead of N(0, scale²/d I)."""
-    require_positive("t_end", t_end, "10.0")
-    problem = Problem(
-        data.gaussian_classes(d, delta, informative),
-        neurons.ridge(activations.activation(activation)),
-        initial.gaussian(scale) if start is None else initial.array(start),
-    )
-    return Demo(problem, SGD(n, step), MeanField(points), t_end, seed)
+    def run_finite(self) -> Solution:
+        """The finite network."""
+        return solve(self.problem, self.finite, self.t_end, seed=self.seed, save=SAVES)
 
-
-def run_finite(demo: Demo) -> Solution:
-    """The finite network."""
-    return solve(demo.problem, demo.finite, demo.t_end, seed=demo.seed, save=SAVES)
-
-
-def run_limit(demo: Demo, finite: Solution) -> Solution:
-    """The limit, at the times of the finite network."""
-    return solve(demo.problem, demo.limit, float(finite.times[-1]), seed=demo.seed, save=list(finite.times))
+    def run_limit(self, finite: Solution) -> Solution:
+        """The limit, at the times of the finite network."""
+        times = [float(t) for t in finite.times]
+        return solve(self.problem, MeanField(), times[-1], seed=self.seed, save=times)
 
 
 def table(finite: Solution, limit: Solution, rows: int = 11) -> list[dict[str, float]]:

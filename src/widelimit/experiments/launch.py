@@ -21,8 +21,8 @@ from widelimit.dynamics.methods import Limit, Method
 from widelimit.dynamics.solve import solve
 from widelimit.errors import InputError, Interrupted
 from widelimit.experiments.spec import Spec
-from widelimit.experiments.spec_errors import located
-from widelimit.experiments.spec_names import METHODS
+from widelimit.experiments.spec_checks import located
+from widelimit.experiments.spec_reading import METHODS
 from widelimit.solving.solution import Solution, write_whole
 
 SPEC, FIGURE = "spec.toml", "figure.png"

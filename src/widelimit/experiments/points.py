@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from widelimit.dynamics.methods import MeanField
 from widelimit.dynamics.solve import solve
-from widelimit.experiments.demo import two_classes
+from widelimit.experiments.demo import TwoClasses
 from widelimit.problem.problem import Problem
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -37,7 +37,7 @@ def measure(counts: tuple[int, ...] = COUNTS, fine: int = 6400, t_end: float = 1
     """The error of both placements in both settings."""
     rows = []
     for name, values in SETTINGS.items():
-        problem = two_classes(**values, t_end=t_end).problem
+        problem = TwoClasses(**values).problem
         reference = _risk(problem, fine, "gauss", t_end)
         for placement in ("quantile", "gauss"):
             risks = [_risk(problem, m, placement, t_end) for m in counts]

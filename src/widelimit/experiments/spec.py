@@ -21,9 +21,9 @@ from pydantic import ValidationError
 
 from widelimit.dynamics.methods import FiniteVolume, Limit, MeanField, Method
 from widelimit.errors import InputError, require
-from widelimit.experiments import spec_tables
+from widelimit.experiments import spec_reading
 from widelimit.experiments.data_files import anchored
-from widelimit.experiments.spec_errors import complaint, located
+from widelimit.experiments.spec_checks import complaint, located
 from widelimit.problem.data.data_law import require_finite
 from widelimit.problem.problem import Problem
 from widelimit.solving.settings import Settings
@@ -145,10 +145,10 @@ def _plain(error: ValueError) -> str:
 def _read(document: dict[str, Any], folder: Path) -> Spec:
     _anchor(document, folder)
     try:
-        checked = spec_tables.document(_assembled, Settings)(document)
+        checked = spec_reading.document(_assembled, Settings)(document)
     except ValidationError as error:
         raise complaint(error) from None
-    return spec_tables.made(checked)
+    return spec_reading.made(checked)
 
 
 def _assembled(problem: Problem, run: Settings, method: tuple[Method, ...]) -> Spec:

@@ -19,7 +19,7 @@ from typing import Any
 import tomli_w
 
 from widelimit.errors import InputError, require, require_known
-from widelimit.experiments import spec_names as names
+from widelimit.experiments import spec_reading as names
 from widelimit.experiments.spec import Settings
 from widelimit.problem.neurons import DOMAINS, ROLES
 from widelimit.problem.problem import Problem

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from widelimit.errors import require, require_known
+from widelimit.interfaces.options import Json, show
 from widelimit.interfaces.run_command import CODES, document, read, room_in, warn
 
 if TYPE_CHECKING:
@@ -20,52 +21,56 @@ if TYPE_CHECKING:
     from widelimit.theory.gibbs import Gibbs
 
 WORDS = {"risk": "risk R", "free_energy": "free energy F"}
-Row = dict[str, Any]
+Row = dict[str, str | float | None]
 
 
-def gibbs(
-    spec: Annotated[Path, typer.Argument(help="The spec file, with beta and ridge; see docs/spec.md.")],
+@dataclass(frozen=True)
+class GibbsCommand:
+    """The Gibbs law of a noisy problem, and how near the methods of its spec (and the PDE on a grid) come to it."""
+
+    spec: Annotated[Path, typer.Argument(help="The spec file, with beta and ridge; see docs/spec.md.")]
     points: Annotated[
         int | None,
-        typer.Option(help="Nodes for each coordinate [default: 512 in one, 128 in two].", show_default=False),
-    ] = None,
-    n: Annotated[
-        int, typer.Option(help="Neurons of the runs that simulate the law in three coordinates or more.")
-    ] = 1000,
+        typer.Option(help="Nodes for each coordinate (default: 512 in one, 128 in two).", show_default=False),
+    ] = None
+    n: Annotated[int, typer.Option(help="Neurons of the runs that simulate the law in three coordinates or more.")] = (
+        1000
+    )
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the results [default: named after the file].", show_default=False)
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False,
+        Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
+    ] = None
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False
     coordinate: Annotated[
-        str | None, typer.Option(help="Coordinate to show [default: the last one, a radius].", show_default=False)
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
-) -> int:
-    """The Gibbs law of a noisy problem, and how near the methods of its spec (and the PDE on a grid) come to it."""
-    chosen = comparable(read(spec, seed))
-    folder = Path(spec.stem) if out is None else out
-    if coordinate is not None:
-        require_known("coordinate", coordinate, chosen.problem.reduced_coordinates)
-    from widelimit.theory.gibbs import gibbs as gibbs_law
+        str | None, typer.Option(help="Coordinate to show (default: the last one, a radius).", show_default=False)
+    ] = None
+    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    as_json: Json = False
 
-    law = gibbs_law(chosen.problem, points, n=n, seed=chosen.seed)
-    from widelimit.experiments.launch import launch
+    def run(self) -> int:
+        """Find the law, run the methods, show both."""
+        chosen = comparable(read(self.spec, self.seed))
+        folder = Path(self.spec.stem) if self.out is None else self.out
+        if self.coordinate is not None:
+            require_known("coordinate", self.coordinate, chosen.problem.reduced_coordinates)
+        from widelimit.experiments.launch import launch
+        from widelimit.theory.gibbs import gibbs
 
-    with room_in(folder):
-        launched = launch(chosen, folder, overwrite)
-        files = _files(chosen, law, launched, folder, coordinate)
-    rows = table(law, launched)
-    if as_json:
-        print(json.dumps({**document(launched, rows, files), "gibbs": _numbers(law)}, allow_nan=False))
-    else:
-        print_quantities(rows, list(launched.solutions), chosen.t_end)
-        sampled = f"R found by simulation, ± {law.error:.1g}"
-        found = f"primal–dual gap {law.gap:.1g}" if math.isfinite(law.gap) else sampled
-        print(f"β = {law.beta:g}, {found}")
-        print("\n".join(f"saved {file}" for file in files))
-    warn(launched)
-    return CODES[launched.outcome]
+        law = gibbs(chosen.problem, self.points, n=self.n, seed=chosen.seed)
+        with room_in(folder):
+            launched = launch(chosen, folder, self.overwrite)
+            files = _files(chosen, law, launched, folder, self.coordinate)
+        rows = table(law, launched)
+
+        def tell() -> None:
+            print_quantities(rows, list(launched.solutions), chosen.t_end)
+            sampled = f"R found by simulation, ± {law.error:.1g}"
+            found = f"primal–dual gap {law.gap:.1g}" if math.isfinite(law.gap) else sampled
+            print(f"β = {law.beta:g}, {found}")
+            print("\n".join(f"saved {file}" for file in files))
+
+        show({**document(launched, rows, files), "gibbs": _numbers(law)}, self.as_json, tell)
+        warn(launched)
+        return CODES[launched.outcome]
 
 
 def comparable(spec: Spec) -> Spec:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from widelimit.errors import InputError
+from widelimit.interfaces.options import Json, show
 
 if TYPE_CHECKING:
     from widelimit.experiments.launch import Launch
@@ -23,48 +23,57 @@ ROWS = 8
 CODES = {"done": 0, "diverged": 1, "interrupted": 130}
 
 
-def new(
-    name: Annotated[str, typer.Argument(help="Name of the file, with or without .toml.")],
-    law: Annotated[str, typer.Option(help="Data law: gaussian_classes, single_index, …")] = "gaussian_classes",
-) -> int:
+@dataclass(frozen=True)
+class NewCommand:
     """Write a commented spec file to start from, which runs as it is."""
-    from widelimit.experiments.starter import write_starter
 
-    for path in write_starter(name, law):
-        print(f"wrote {path}")
-    print(f"try   widelimit run {name.removesuffix('.toml')}.toml")
-    return 0
+    name: Annotated[str, typer.Argument(help="Name of the file, with or without .toml.")]
+    law: Annotated[str, typer.Option(help="Data law: gaussian_classes, single_index, …")] = "gaussian_classes"
 
+    def run(self) -> int:
+        """Write it."""
+        from widelimit.experiments.starter import write_starter
 
-def run(
-    spec: Annotated[Path, typer.Argument(help="The spec file, see docs/spec.md.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results [default: named after the file].", show_default=False)
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Only say what would run.")] = False,
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")] = False,
-) -> int:
-    """Run the problem written in a file: a table, a picture, and a record for each method."""
-    chosen = read(spec, seed)
-    folder = Path(spec.stem) if out is None else out
-    if check:
-        show_plan(chosen, folder, as_json)
+        for path in write_starter(self.name, self.law):
+            print(f"wrote {path}")
+        print(f"try   widelimit run {self.name.removesuffix('.toml')}.toml")
         return 0
-    from widelimit.experiments.launch import launch
 
-    with room_in(folder):
-        launched = launch(chosen, folder, overwrite)
-        files = _files(launched, folder)
-    rows = table(chosen, launched)
-    if as_json:
-        print(json.dumps(document(launched, rows, files), allow_nan=False))
-    else:
-        print_risks(rows, list(launched.solutions))
-        print("\n".join(f"saved {file}" for file in files))
-    warn(launched)
-    return CODES[launched.outcome]
+
+@dataclass(frozen=True)
+class RunCommand:
+    """Run the problem written in a file: a table, a picture, and a record for each method."""
+
+    spec: Annotated[Path, typer.Argument(help="The spec file, see docs/spec.md.")]
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
+    ] = None
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False
+    check: Annotated[bool, typer.Option("--check", help="Only say what would run.")] = False
+    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    as_json: Json = False
+
+    def run(self) -> int:
+        """Run every method, keep the records, show the risks."""
+        chosen = read(self.spec, self.seed)
+        folder = Path(self.spec.stem) if self.out is None else self.out
+        if self.check:
+            show_plan(chosen, folder, self.as_json)
+            return 0
+        from widelimit.experiments.launch import launch
+
+        with room_in(folder):
+            launched = launch(chosen, folder, self.overwrite)
+            files = _files(launched, folder)
+        rows = table(chosen, launched)
+
+        def tell() -> None:
+            print_risks(rows, list(launched.solutions))
+            print("\n".join(f"saved {file}" for file in files))
+
+        show(document(launched, rows, files), self.as_json, tell)
+        warn(launched)
+        return CODES[launched.outcome]
 
 
 @contextmanager
@@ -88,14 +97,15 @@ def read(path: Path, seed: int | None = None) -> Spec:
 def show_plan(spec: Spec, folder: Path, as_json: bool) -> None:
     """What would run."""
     plan = {**spec.settings(), "methods": [repr(method) for method in spec.methods], "folder": str(folder)}
-    if as_json:
-        print(json.dumps({"outcome": "checked", "problem": str(spec.problem), **plan}, allow_nan=False))
-        return
-    print(spec.problem)
-    for method in spec.methods:
-        print(f"{'method':<10} {method}")
-    many = f", {spec.replicas} replicas" if spec.replicas else ""
-    print(f"{'run':<10} t = 0 to {spec.t_end:g}, seed {spec.seed}{many}, neurons kept {spec.keep}, into {folder}")
+
+    def tell() -> None:
+        print(spec.problem)
+        for method in spec.methods:
+            print(f"{'method':<10} {method}")
+        many = f", {spec.replicas} replicas" if spec.replicas else ""
+        print(f"{'run':<10} t = 0 to {spec.t_end:g}, seed {spec.seed}{many}, neurons kept {spec.keep}, into {folder}")
+
+    show({"outcome": "checked", "problem": str(spec.problem), **plan}, as_json, tell)
 
 
 def table(spec: Spec, launched: Launch) -> list[dict[str, float | None]]:
@@ -137,7 +147,7 @@ def _files(launched: Launch, folder: Path) -> list[str]:
     return [str(file) for file in files]
 
 
-def document(launched: Launch, rows: list[dict[str, Any]], files: list[str]) -> dict[str, Any]:
+def document(launched: Launch, rows: Sequence[Mapping[str, object]], files: list[str]) -> dict[str, object]:
     """What JSON says of a run."""
     methods = [
         {"record": name, "method": s.name, "outcome": s.outcome, "advice": s.advice, "t": float(s.times[-1])}

@@ -30,7 +30,7 @@ from widelimit.potentials.pair_kernels import SERIES_ORDER, Pair, kernel
 from widelimit.potentials.pair_series import Family, deviations, families, seen_by
 from widelimit.potentials.series_bounds import bounds, climb
 from widelimit.potentials.smoothing import value
-from widelimit.problem.activations import Activation, General, Logistic, Sum
+from widelimit.problem.activations import Activation, General, Logistic
 from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
@@ -136,7 +136,7 @@ class PairwiseLandscape(Landscape, eq=False):
     @property
     def _is_open(self) -> bool:
         """Whether the kernel lacks a closed form."""
-        return isinstance(self.sigma, General | Logistic | Sum)
+        return isinstance(self.sigma, General | Logistic)
 
     def _or_last(self, order: int | None, what: str, error: float) -> int | None:
         """A certified order; else the last, if its error is small or there is no closed kernel to fall back on."""
@@ -159,7 +159,7 @@ def pairwise_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, tolerance
     assert data.mixture is not None
     z, p, y = data.quadrature
     return PairwiseLandscape(
-        penalty, neuron.sigma.form, (jnp.asarray(z), jnp.asarray(p), jnp.asarray(y)),
+        penalty, neuron.sigma.pair_form, (jnp.asarray(z), jnp.asarray(p), jnp.asarray(y)),
         jnp.asarray([g.tau for g in data.groups]), (jnp.asarray(data.mixture.p), jnp.asarray(deviations(data))),
         families(data), float(p @ y**2) + data.label_noise**2, float(tolerance),
     )  # fmt: skip

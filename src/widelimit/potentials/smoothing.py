@@ -13,7 +13,9 @@ Closed forms. Piecewise linear, z_j = (t_j − m)/s, no cancellation between far
 erf, with c² = 1 + 2s²:   A_k = (2/√π) (−1)^{k−1} (s/c)^k √(2^{k−1}/k) h_{k−1}(√2 m/c) e^{−m²/c²},  A_0 = erf(m/c)
 sin, cos:                 A_k = s^k/√k! e^{−s²/2} σ^{(k)}(m)
 polynomial:               A_k = s^k/√k! Σ_j s^{2j} σ^{(k+2j)}(m)/(2^j j!)
-General functions are integrated in widelimit.potentials.quadrature.
+sum, σ = Σ_i c_i σ_i(α_i x + β_i):   A_k(m, s) = Σ_i c_i sgn(α_i)^k A_k^i(α_i m + β_i, |α_i| s)
+The logistic family (sigmoid, tanh, softplus, silu, gelu) is in widelimit.potentials.logistic; general functions are
+integrated in widelimit.potentials.quadrature.
 
 Derivatives, exact for every σ (Stein's identity and the recurrence of h_k):
     ∂A_k/∂m = √(k+1) B_{k+1},      ∂A_k/∂s = √((k+1)(k+2)) B_{k+2} + k B_k
@@ -28,10 +30,20 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from widelimit.potentials import logistic
 from widelimit.potentials.hermite import orthonormal_hermite
 from widelimit.potentials.normal import FAR, density, hinge, tail
 from widelimit.potentials.quadrature import mean_value, scaled_slopes
-from widelimit.problem.activations import Activation, ErrorFunction, General, Hinges, Polynomial, Sinusoid
+from widelimit.problem.activations import (
+    Activation,
+    ErrorFunction,
+    General,
+    Hinges,
+    Logistic,
+    Polynomial,
+    Sinusoid,
+    Sum,
+)
 
 
 def smoothed(activation: Activation, order: int, m: Array, s: Array) -> Array:
@@ -173,3 +185,29 @@ def _(activation: General, m: Array, s: Array) -> Array:
 @slopes.register
 def _(activation: General, m: Array, s: Array, order: int) -> Array:
     return scaled_slopes(activation, m, s, order)
+
+
+@value.register
+def _(activation: Logistic, m: Array, s: Array) -> Array:
+    return logistic.value(activation.kind, m, s)
+
+
+@slopes.register
+def _(activation: Logistic, m: Array, s: Array, order: int) -> Array:
+    return logistic.slopes(activation.kind, m, s, order)
+
+
+@value.register
+def _(activation: Sum, m: Array, s: Array) -> Array:
+    parts = ((p, p.scale * m + p.shift, jnp.abs(p.scale) * s) for p in activation.parts)
+    return sum((p.coefficient * value(p.activation, *at) for p, *at in parts), jnp.zeros_like(m))
+
+
+@slopes.register
+def _(activation: Sum, m: Array, s: Array, order: int) -> Array:
+    k = jnp.arange(1, order + 1)
+    total = jnp.zeros((*m.shape, order))
+    for p in activation.parts:
+        turned = jnp.where(k % 2 == 1, p.scale, jnp.abs(p.scale))  # |α| sgn(α)^k
+        total += p.coefficient * turned * slopes(p.activation, p.scale * m + p.shift, jnp.abs(p.scale) * s, order)
+    return total

@@ -7,7 +7,8 @@ Piecewise linear, z_j = (t_j − m)/s, γ_j the jump of σ'² at t_j, without ca
     E σ'² = σ'(m)² + Σ_j γ_j sgn(z_j) Φ̄(|z_j|)
 erf:                E σ'² = (4/π) e^{−2m²/c²}/c,  c² = 1 + 4s²
 sin, polynomial:    σ' is of the same kind
-General functions are integrated in widelimit.potentials.quadrature; the other E σ² are kernels at correlation 1.
+The logistic family is in widelimit.potentials.logistic; general functions are integrated in
+widelimit.potentials.quadrature; the other E σ² are kernels at correlation 1.
 
 Arrays: m and s of one shape, which is that of the answer.
 """
@@ -22,11 +23,20 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from widelimit.potentials import logistic
 from widelimit.potentials.normal import density, hinge, tail
 from widelimit.potentials.pair_kernels import Pair, kernel
 from widelimit.potentials.quadrature import square_of_slope
 from widelimit.potentials.smoothing import knot_scores, slope_of, slopes, value
-from widelimit.problem.activations import Activation, ErrorFunction, General, Hinges, Polynomial, Sinusoid
+from widelimit.problem.activations import (
+    Activation,
+    ErrorFunction,
+    General,
+    Hinges,
+    Logistic,
+    Polynomial,
+    Sinusoid,
+)
 
 
 @singledispatch
@@ -82,6 +92,16 @@ def _(activation: Sinusoid, m: Array, s: Array) -> Array:
 @mean_square_slope.register
 def _(activation: Polynomial, m: Array, s: Array) -> Array:
     return mean_square(slope_of(activation), m, s)
+
+
+@mean_square.register
+def _(activation: Logistic, m: Array, s: Array) -> Array:
+    return logistic.mean_square(activation.kind, m, s)
+
+
+@mean_square_slope.register
+def _(activation: Logistic, m: Array, s: Array) -> Array:
+    return logistic.mean_square_slope(activation.kind, m, s)
 
 
 @mean_square.register

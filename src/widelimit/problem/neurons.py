@@ -17,7 +17,7 @@ from jax import Array
 
 from widelimit.errors import require, require_count, require_known
 from widelimit.frozen import Value, static
-from widelimit.problem.activations import Activation, Choice, activation, name_of
+from widelimit.problem.activations import Activation, Choice, General, activation, name_of
 
 ROLES = ("absent", "fixed", "trained")
 DOMAINS = ("free", "sphere")
@@ -78,7 +78,8 @@ class Ridge(Value):
         outer, bias = "a " if self.outer != "absent" else "", " + b" if self.bias != "absent" else ""
         fixed = "".join(f", {name} fixed" for name, moves in zip(self.scalars, self.trained, strict=True) if not moves)
         where = ", |w| = 1" if self.inner == "sphere" else ""
-        return f"{outer}σ(⟨w, x⟩{bias}), σ = {name_of(self.sigma)}{fixed}{where}"
+        name = self.sigma.name if isinstance(self.sigma, General) else name_of(self.sigma)
+        return f"{outer}σ(⟨w, x⟩{bias}), σ = {name}{fixed}{where}"
 
     def __repr__(self) -> str:
         roles = {name: value for name, value in self.arguments.items() if name != "activation"}

@@ -9,7 +9,16 @@ from typing import TypedDict
 
 import numpy as np
 
-from widelimit.errors import InputError, is_finite, is_whole, require, require_count, require_known, require_positive
+from widelimit.errors import (
+    InputError,
+    is_finite,
+    is_whole,
+    require,
+    require_count,
+    require_keywords,
+    require_known,
+    require_positive,
+)
 from widelimit.frozen import Value, as_number, static
 
 
@@ -59,8 +68,7 @@ class Options(TypedDict, total=False):
 
 def settings_of(t_end: float, options: Options) -> Settings:
     """Settings from keywords; an unknown one is refused."""
-    for name in options:
-        require_known("keyword", name, Options.__annotations__)
+    require_keywords(options, Options.__annotations__)
     return Settings(t_end=t_end, **options)
 
 

@@ -11,37 +11,51 @@ interacting neurons share their fluctuations.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypedDict, Unpack
 
 import xarray as xr
 
 from widelimit.dynamics.methods import NonlinearFlow, ParticleFlow
 from widelimit.dynamics.solve import Observer, solve
+from widelimit.errors import require_keywords
 from widelimit.observables.fluctuations import fluctuations
 from widelimit.problem.problem import Problem
 
 ROUTES = {"sample then evolve": ParticleFlow, "evolve then sample": NonlinearFlow}
 
 
+class Options(TypedDict, total=False):
+    """What may be asked of `commute` by keyword."""
+
+    seed: int
+    replicas: int
+    save: int
+    coordinates: str
+
+
 def commute(
-    problem: Problem,
-    n: int,
-    t_end: float,
-    *,
-    seed: int = 0,
-    replicas: int = 64,
-    save: int = 5,
-    coordinates: str = "reduced",
-    statistics: Mapping[str, Observer] | None = None,
-    progress: bool | None = None,
-) -> xr.Dataset:
+    problem: Problem, n: int, t_end: float, *, statistics: Mapping[str, Observer] | None = None,
+    progress: bool | None = None, **options: Unpack[Options],
+) -> xr.Dataset:  # fmt: skip
     """Both routes to N neurons at time t: mean, n_var and their errors over (route, statistic, time).
 
-    The routes use independent draws, so that the difference of two means has the error √(σ_1² + σ_2²).
+    statistics   observers Cloud → number under their names
+
+    and by keyword
+
+    seed         of every random stream (0); the routes use independent draws, so that the difference of two means has
+                 the error √(σ_1² + σ_2²)
+    replicas     networks of each route (64)
+    save         how many times to save at (5)
+    coordinates  "reduced" or "full"
     """
+    require_keywords(options, Options.__annotations__)
+    asked: Options = {"seed": 0, "replicas": 64, "save": 5, "coordinates": "reduced", **options}
     parts = []
     for i, (route, kind) in enumerate(ROUTES.items()):
         solution = solve(
-            problem, kind(n, coordinates), t_end, seed=seed + i, replicas=replicas, save=save, progress=progress
-        )
+            problem, kind(n, asked["coordinates"]), t_end, seed=asked["seed"] + i, replicas=asked["replicas"],
+            save=asked["save"], progress=progress,
+        )  # fmt: skip
         parts.append(fluctuations(solution, statistics).assign_coords(route=route))
     return xr.concat(parts, "route")

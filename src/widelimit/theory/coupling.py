@@ -21,14 +21,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 import xarray as xr
 
 from widelimit.dynamics.methods import GD, SGD, MeanField, Method, NonlinearFlow, ParticleFlow
 from widelimit.dynamics.solve import Observer, solve
-from widelimit.errors import Diverged, Interrupted, require, require_count, require_positive
+from widelimit.errors import Diverged, Interrupted, require, require_count, require_keywords, require_positive
 from widelimit.measures import Cloud, uniform_cloud
 from widelimit.observables.distances import wasserstein
 from widelimit.observables.moments import moment
@@ -95,30 +95,95 @@ class Comparison:
         return f"<Comparison: {', '.join(f'{p} {g:.2g}' for p, g in worst.items())}, {self.outcome}>"
 
 
+class Options(TypedDict, total=False):
+    """What may be asked of a comparison by keyword, see `compare`."""
+
+    seed: int
+    replicas: int | None
+    save: int | Sequence[float]
+    chain: Sequence[str]
+    coordinates: str
+    points: int
+    throw: bool
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """What is compared: width and step, horizon, and the options of `compare`."""
+
+    n: int
+    step: float
+    t_end: float
+    seed: int = 0
+    replicas: int | None = None
+    save: int | Sequence[float] = 21
+    chain: Sequence[str] = CHAIN
+    coordinates: str = "full"
+    points: int = 400
+    throw: bool = True
+
+    def __post_init__(self) -> None:
+        require_count("n", self.n, "200")
+        require_positive("step", self.step, "1e-3")
+        require_positive("t_end", self.t_end, "1.0")
+        names = tuple(self.chain)
+        start = CHAIN.index(names[0]) if names and names[0] in CHAIN else 0
+        require(len(names) >= 2 and names == CHAIN[start : start + len(names)],
+                f"chain must be neighbours among {', '.join(CHAIN)}", names, "try chain=('GD', 'SGD')")  # fmt: skip
+        full = self.coordinates == "full" or "SGD" not in names
+        require(full, "SGD runs in full coordinates only", self.coordinates, "leave SGD out of the chain")
+        require(self.times[-1] > 0, "t_end must be at least one step", self.t_end, "lower the step")
+
+    @property
+    def times(self) -> list[float]:
+        """Save times that all dynamics reach: whole steps."""
+        return sorted({max(0, round(t / self.step)) * self.step for t in save_times(self.save, self.t_end)})
+
+    @property
+    def methods(self) -> dict[str, Method]:
+        """The method of every name of the chain."""
+        every: dict[str, Method] = {
+            "PDE": MeanField(self.points),
+            "ND": NonlinearFlow(self.n, self.coordinates, self.points),
+            "PD": ParticleFlow(self.n, self.coordinates),
+            "GD": GD(self.n, self.step, self.coordinates),
+            "SGD": SGD(self.n, self.step),
+        }
+        return {name: every[name] for name in self.chain}
+
+    def solve(self, problem: Problem, name: str, progress: bool | None) -> Solution:
+        """One dynamics of the chain; the limit draws nothing and is run once."""
+        limit = name == "PDE"
+        return solve(
+            problem, self.methods[name], self.times[-1], seed=self.seed, save=self.times, progress=progress,
+            replicas=None if limit else self.replicas, keep="reduced" if limit else self.coordinates, throw=False,
+        )  # fmt: skip
+
+
 def compare(
     problem: Problem,
     n: int,
     step: float,
     t_end: float,
     *,
-    seed: int = 0,
-    replicas: int | None = None,
-    save: int | Sequence[float] = 21,
-    chain: Sequence[str] = CHAIN,
-    coordinates: str = "full",
-    points: int = 400,
     tests: Mapping[str, Observer] | None = None,
     progress: bool | None = None,
-    throw: bool = True,
+    **options: Unpack[Options],
 ) -> Comparison:
     """Run the five dynamics from the same neurons and take the gap apart.
 
     n, step      width and step of the finite networks
+    tests        test functions: observers of a Cloud in reduced coordinates (default: first and second moments)
+
+    and by keyword
+
+    seed         of every random stream (0)
     replicas     R independent couplings in one go
+    save         how many times to save at (21), or the times
     chain        neighbours among "PDE", "ND", "PD", "GD", "SGD", if not all are wanted
     coordinates  "full", or "reduced" for a chain without SGD, where each neuron stands for all its rotations
-    points       that carry the limit
-    tests        test functions: observers of a Cloud in reduced coordinates (default: first and second moments)
+    points       that carry the limit (400)
+    throw        raise `Diverged` on divergence (True)
 
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
@@ -126,52 +191,26 @@ def compare(
     ('PDE–ND', 'ND–PD', 'PD–GD', 'GD–SGD', 'total')
     """
     require(isinstance(problem, Problem), "compare needs a wl.Problem", type(problem).__name__, "build one first")
-    require_count("n", n, "200")
-    require_positive("step", step, "1e-3")
-    require_positive("t_end", t_end, "1.0")
-    names, methods = _methods(chain, n, step, coordinates, points)
+    require_keywords(options, Options.__annotations__)
+    asked = Coupling(n, step, t_end, **options)
     require_no_noise(problem, MeanField())
-    times = sorted({max(0, round(t / step)) * step for t in save_times(save, t_end)})
-    require(times[-1] > 0, "t_end must be at least one step", t_end, "lower the step")
     solutions: dict[str, Solution] = {}
     outcome = "done"
-    for name in names:
-        limit = name == "PDE"
+    for name in asked.chain:
         try:
-            solutions[name] = solve(
-                problem, methods[name], times[-1], seed=seed, save=times, progress=progress, throw=False,
-                replicas=None if limit else replicas, keep="reduced" if limit else coordinates,
-            )  # fmt: skip
+            solutions[name] = asked.solve(problem, name, progress)
         except Interrupted as stop:
             solutions[name], outcome = stop.solution, "interrupted"
         if solutions[name].outcome != "done":
             outcome = solutions[name].outcome
             break
-    result = Comparison(_dataset(problem, solutions, tests or _moments(problem), outcome, n, step), solutions)
+    result = Comparison(_dataset(problem, solutions, tests or _moments(problem), asked, outcome), solutions)
     if outcome == "interrupted":
         raise Interrupted(result)
-    if outcome == "diverged" and throw:
+    if outcome == "diverged" and asked.throw:
         reached = f"last good time t = {result.times[-1]:g}" if len(result.times) else "nothing was saved"
         raise Diverged(f"{list(solutions)[-1]} diverged ({reached}): {result.advice}.", result)
     return result
-
-
-def _methods(chain: Sequence[str], n: int, step: float, coordinates: str, points: int) -> tuple[Any, dict[str, Method]]:
-    """The names of the chain, checked, and the method of each."""
-    names = tuple(chain)
-    start = CHAIN.index(names[0]) if names and names[0] in CHAIN else 0
-    require(len(names) >= 2 and names == CHAIN[start : start + len(names)],
-            f"chain must be neighbours among {', '.join(CHAIN)}", names, "try chain=('GD', 'SGD')")  # fmt: skip
-    full = coordinates == "full" or "SGD" not in names
-    require(full, "SGD runs in full coordinates only", coordinates, "leave SGD out of the chain")
-    methods: dict[str, Method] = {
-        "PDE": MeanField(points),
-        "ND": NonlinearFlow(n, coordinates, points),
-        "PD": ParticleFlow(n, coordinates),
-        "GD": GD(n, step, coordinates),
-        "SGD": SGD(n, step),
-    }
-    return names, methods
 
 
 def _moments(problem: Problem) -> dict[str, Observer]:
@@ -181,7 +220,7 @@ def _moments(problem: Problem) -> dict[str, Observer]:
 
 
 def _dataset(
-    problem: Problem, solutions: dict[str, Solution], tests: Mapping[str, Observer], outcome: str, n: int, step: float
+    problem: Problem, solutions: dict[str, Solution], tests: Mapping[str, Observer], asked: Coupling, outcome: str
 ) -> xr.Dataset:
     """Everything that is measured on the runs, at the times they all reached."""
     names = list(solutions)
@@ -207,10 +246,10 @@ def _dataset(
         "test_gap": (("part", "test", *over),
                      _stack([measured[a][1] - measured[b][1] for a, b in pairs], measured[names[0]][1].shape)),
     }  # fmt: skip
-    dimension = len(problem.reduced_coordinates) if np.isinf(problem.data.d) else problem.D
+    dimension = problem.reduced.D if np.isinf(problem.data.d) else problem.D
     attributes = {
-        "outcome": outcome, "advice": solutions[names[-1]].advice, "n": n, "step": step,
-        "error_term": bounds.general(n, step, dimension),
+        "outcome": outcome, "advice": solutions[names[-1]].advice, "n": asked.n, "step": asked.step,
+        "error_term": bounds.general(asked.n, asked.step, dimension),
     }  # fmt: skip
     coordinates = {"time": solutions[names[0]].times[:count], "dynamics": names, "part": labels, "test": list(tests)}
     return xr.Dataset(variables, coordinates, attributes)
@@ -232,12 +271,14 @@ def _neurons(solution: Solution, count: int) -> np.ndarray | None:
     return solution.dataset["theta"].values[..., :count, :, :]
 
 
-def _distances(near: dict[str, Any], a: str, b: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def _distances(
+    near: Mapping[str, np.ndarray | None], a: str, b: str, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
     """mean_i and max_i |θ_i − θ'_i|; from the tracers where the first run is the limit."""
-    first = near["ND"] if a == "PDE" and b != "ND" else near[a]
-    if first is None:
+    first, second = near["ND"] if a == "PDE" and b != "ND" else near[a], near[b]
+    if first is None or second is None:
         return np.full(shape, np.nan), np.full(shape, np.nan)
-    gaps = np.linalg.norm(first - near[b], axis=-1)
+    gaps = np.linalg.norm(first - second, axis=-1)
     return gaps.mean(axis=-1), gaps.max(axis=-1)
 
 
@@ -259,6 +300,7 @@ def _statistics(
 def _reduced(problem: Problem, solution: Solution, i: int) -> Cloud:
     """The saved cloud number i in reduced coordinates."""
     theta = solution.dataset["theta"].values[i]
-    if theta.shape[1] == len(problem.reduced_coordinates):
-        return Cloud(theta, solution.dataset["weights"].values, problem.reduced_coordinates)
+    names = tuple(str(c) for c in solution.dataset["coordinate"].values)
+    if names == problem.reduced_coordinates:
+        return Cloud(theta, solution.dataset["weights"].values, names)
     return uniform_cloud(np.asarray(reduce(problem, theta)), problem.reduced_coordinates)

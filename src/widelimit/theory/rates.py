@@ -18,12 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
 import xarray as xr
 
-from widelimit.errors import require, require_count, require_known
+from widelimit.errors import require, require_count, require_keywords, require_known
 from widelimit.problem.data import GaussianClasses, IndexModel
 from widelimit.problem.problem import Problem
 from widelimit.theory.bounds import EXPONENTS
@@ -32,6 +32,7 @@ from widelimit.theory.coupling import Comparison, compare
 CHAINS = {"n": ("PDE", "ND", "PD"), "step": ("PD", "GD", "SGD"), "d": ("ND", "PD", "GD", "SGD")}
 QUANTITIES = ("distance", "max distance", "W2", "risk spread", "risk bias")
 RESAMPLES = 2000
+Samples = dict[tuple[str, str], np.ndarray]  # one number per replica for every part and quantity
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Rates:
 
     dataset: xr.Dataset
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[dict[str, str | float]]:
         """One row for every exponent that could be measured."""
         rows = []
         for part in self.dataset["part"].values:
@@ -61,45 +62,61 @@ class Rates:
         return f"<Rates over {self.dataset.attrs['over']}: {', '.join(rows)}>"
 
 
+class Options(TypedDict, total=False):
+    """What may be asked of `rates` by keyword."""
+
+    n: int
+    step: float
+    t_end: float
+    seed: int
+    replicas: int
+    chain: Sequence[str] | None
+    coordinates: str
+    points: int
+
+
+DEFAULTS: Options = {
+    "n": 100, "step": 1e-3, "t_end": 0.5, "seed": 0, "replicas": 32, "chain": None, "coordinates": "full",
+    "points": 400,
+}  # fmt: skip
+
+
 def rates(
-    problem: Problem,
-    over: str,
-    values: Sequence[float],
-    *,
-    n: int = 100,
-    step: float = 1e-3,
-    t_end: float = 0.5,
-    seed: int = 0,
-    replicas: int = 32,
-    chain: Sequence[str] | None = None,
-    coordinates: str = "full",
-    points: int = 400,
-    progress: bool | None = None,
+    problem: Problem, over: str, values: Sequence[float], *, progress: bool | None = None, **options: Unpack[Options]
 ) -> Rates:
     """Fit the exponents of the parts of the gap over the width, the step or the dimension.
 
-    over      "n", "step" or "d"
-    values    of it, three or more; the others stay at ``n``, ``step`` and the problem's own d
-    replicas  independent couplings at every value, for the intervals
-    chain     which dynamics, as in `compare` (default: those whose gap depends on it)
+    over         "n", "step" or "d"
+    values       of it, three or more; the others stay at ``n``, ``step`` and the problem's own d
+
+    and by keyword
+
+    n, step      width (100) and step (1e-3) of the finite networks
+    t_end, seed  horizon (0.5) and seed (0)
+    replicas     independent couplings at every value, for the intervals (32)
+    chain        which dynamics, as in `compare` (default: those whose gap depends on it)
+    coordinates  "full" or "reduced"
+    points       that carry the limit (400)
     """
     require(isinstance(problem, Problem), "rates needs a wl.Problem", type(problem).__name__, "build one first")
     require_known("variable", over, tuple(CHAINS))
+    require_keywords(options, DEFAULTS)
+    asked: Options = {**DEFAULTS, **options}
     spots = sorted({float(v) for v in values})
     require(len(spots) >= 3 and spots[0] > 0, "values must be three or more positive numbers", values, "add some")
+    replicas = asked["replicas"]
     require_count("replicas", replicas, "32")
     require(replicas >= 4, "an interval needs at least 4 replicas", replicas, "try replicas=32")
-    names = tuple(chain or CHAINS[over])
-    samples: list[dict[tuple[str, str], np.ndarray]] = []
+    samples: list[Samples] = []
     for value in spots:
-        width, size = int(value) if over == "n" else n, value if over == "step" else step
+        n, step = int(value) if over == "n" else asked["n"], value if over == "step" else asked["step"]
         place = _with_dimension(problem, int(value)) if over == "d" else problem
         result = compare(
-            place, width, size, t_end, seed=seed, replicas=replicas, save=6,
-            chain=names, coordinates=coordinates, points=points, progress=progress,
+            place, n, step, asked["t_end"], seed=asked["seed"], replicas=replicas, save=6, progress=progress,
+            chain=asked["chain"] or CHAINS[over], coordinates=asked["coordinates"], points=asked["points"],
         )  # fmt: skip
         samples.append(_samples(result))
-    return Rates(_dataset(over, spots, samples, replicas, seed))
+    return Rates(_dataset(over, spots, samples, replicas, asked["seed"]))
 
 
 def _with_dimension(problem: Problem, d: int) -> Problem:
@@ -110,7 +127,7 @@ def _with_dimension(problem: Problem, d: int) -> Problem:
     return replace(problem, data=replace(data, d=d))
 
 
-def _samples(result: Comparison) -> dict[tuple[str, str], np.ndarray]:
+def _samples(result: Comparison) -> Samples:
     """One number per replica for every part and quantity."""
     numbers = {}
     for part in result.parts[:-1]:
@@ -131,7 +148,7 @@ def summarise(quantity: str, numbers: np.ndarray) -> np.ndarray:
     return np.sqrt(np.mean(numbers**2, axis=-1))
 
 
-def _dataset(over: str, spots: list[float], samples: list[Any], replicas: int, seed: int) -> xr.Dataset:
+def _dataset(over: str, spots: list[float], samples: list[Samples], replicas: int, seed: int) -> xr.Dataset:
     parts = list(dict.fromkeys(part for part, _ in samples[0]))
     shape = (len(QUANTITIES), len(parts))
     gap = np.full((*shape, len(spots)), math.nan)
@@ -148,7 +165,9 @@ def _dataset(over: str, spots: list[float], samples: list[Any], replicas: int, s
             fits["exponent"][i, j] = slope(spots, gap[i, j])
             fits["low"][i, j], fits["high"][i, j] = np.percentile(slope(spots, drawn), [2.5, 97.5])
             fits["theory"][i, j] = EXPONENTS.get((over, part, quantity), math.nan)
-    variables: dict[str, Any] = {name: (("quantity", "part"), values) for name, values in fits.items()}
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
+        name: (("quantity", "part"), values) for name, values in fits.items()
+    }
     variables["gap"] = (("quantity", "part", "x"), gap)
     return xr.Dataset(variables, {"quantity": list(QUANTITIES), "part": parts, "x": spots}, {"over": over})
 

@@ -28,6 +28,11 @@ class Activation(Value, ABC):
         """The same function in the form its smoothed versions are known for."""
         return self
 
+    @property
+    def pair_form(self) -> Activation:
+        """The same function in the form its pairwise kernel is known for."""
+        return self.form
+
 
 def as_floats(values: object, expected: str) -> tuple[float, ...]:
     """A tuple of floats."""

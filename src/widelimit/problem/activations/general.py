@@ -106,6 +106,16 @@ class Written(Activation):
         coefficients = function.polynomial
         if coefficients is not None and len(coefficients) <= HIGHEST_DEGREE + 1:
             return Polynomial(coefficients)
+        return self._general
+
+    @property
+    def pair_form(self) -> Activation:
+        """The general function instead of a sum, whose squares are not known in closed form."""
+        return self._general if isinstance(self.form, Sum) else self.form
+
+    @property
+    def _general(self) -> General:
+        function = expression(self.function)
         return General(function, self.kinks or (), str(function))
 
     def __call__(self, x: Array) -> Array:

@@ -5,14 +5,17 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics import driver  # noqa: F401  (registers every dynamics)
 from widelimit.dynamics.rules import rules_of
-from widelimit.solving.protocol import prepare
+from widelimit.dynamics.solve import DYNAMICS
 from widelimit.solving.streams import stream, streams
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 LINEAR = wl.activations.polynomial([0.0, 1.0])
+
+
+def ready(method, problem, seed, replicas=None):
+    return DYNAMICS[type(method)](method, problem, seed, replicas)
 
 
 def problem(delta=0.5, informative=3, **more):
@@ -28,8 +31,8 @@ def problem(delta=0.5, informative=3, **more):
 @pytest.mark.parametrize("replicas", [None, 3])
 def test_all_dynamics_of_one_seed_start_from_the_same_neurons(replicas):
     def start(method):
-        run = prepare(method, problem(), 7, replicas)
-        return np.asarray(run.theta(run.state))
+        run = ready(method, problem(), 7, replicas)
+        return np.asarray(run.view.theta(run.state))
 
     full = start(wl.SGD(5, 0.1))
     assert full.shape == ((5, 9) if replicas is None else (3, 5, 9))
@@ -67,7 +70,7 @@ def test_neither_the_width_nor_the_data_reshuffle_the_noise(method):
     """Linear neurons of random direction feel the ridge and the noise alone, in every data law."""
     ends = []
     for n, delta in ((4, 0.5), (6, 0.3)):
-        run = prepare(method(n), problem(delta, beta=2.0), 7)
+        run = ready(method(n), problem(delta, beta=2.0), 7)
         ends.append(np.asarray(run.advance(run.state, 0.0, 0.5, lambda t: None)))
         assert np.abs(ends[-1] - run.state).min() > 1e-4
     np.testing.assert_allclose(ends[1][:4], ends[0], rtol=1e-12)

@@ -7,36 +7,97 @@
 
 The keys of a table, their types and which of them may be left out are those of the constructor's signature. Reading has
 two passes: a `Table` checks names and types everywhere (pydantic), `made` then calls the constructors, which check the
-values.
+values. A new data law or method needs one word in the tables of names below.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import ModuleType
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, TypeAdapter, ValidationError, create_model
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from widelimit.dynamics.methods import Method
 from widelimit.errors import InputError
-from widelimit.experiments import spec_names as names
-from widelimit.experiments.spec_errors import located, nearest
-from widelimit.experiments.spec_values import Check, check_of, number, refuse
+from widelimit.experiments.data_files import from_file
+from widelimit.experiments.spec_checks import Check, check_of, located, nearest, number, refuse
+from widelimit.problem import activations, data, initial, regularisers, schedules
 from widelimit.problem.activations import activation
 from widelimit.problem.mobility import Mobility
 from widelimit.problem.neurons import ridge
 from widelimit.problem.problem import Problem
+
+Constructor = Callable[..., Any]
+Constructors = Mapping[str, Constructor]
+
+
+def _named(home: ModuleType, *names: str) -> dict[str, Constructor]:
+    return {name: getattr(home, name) for name in names}
+
+
+def _plain(choice: activations.Activation) -> Constructor:
+    """An activation without arguments, as a constructor."""
+
+    def build() -> activations.Activation:
+        return choice
+
+    return build
+
+
+DATA: Constructors = {
+    **_named(data, "gaussian_classes", "single_index", "multi_index", "hypercube", "sphere"),
+    "empirical": from_file,
+}
+INITIAL = _named(initial, "gaussian", "sphere")
+SCALAR_LAWS = _named(initial, "constant", "signs", "normal", "uniform")
+SCHEDULES = _named(schedules, "constant", "power", "exponential", "window")
+ACTIVATIONS: Constructors = {
+    **{name: _plain(choice) for name, choice in activations.NAMED.items()},
+    **_named(activations, "ramp", "piecewise_linear", "polynomial", "hermite"),
+    "hinges": activations.Hinges,
+    "custom": activations.Written,
+}
+REGULARISERS = _named(regularisers, "squares", "path", "rounded")
+METHODS: dict[str, Constructor] = {method.__name__: method for method in typing.get_args(Method)}
+
+
+def arguments_of(build: Constructor) -> Mapping[str, inspect.Parameter]:
+    """The arguments of a constructor under their names in a file, which do without a final underscore."""
+    return {name.rstrip("_"): argument for name, argument in inspect.signature(build).parameters.items()}
+
+
+def explained(build: Constructor) -> dict[str, str]:
+    """What a docstring says about each argument.
+
+    >>> explained(from_file)["file"]
+    '"data.npz" with arrays x and y, "data.csv" whose last column is y, or "digits"'
+    """
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in (inspect.getdoc(build) or "").splitlines():
+        entry = re.fullmatch(r"(\w+(?:, \w+)*)  +(\S.*)", line)
+        if entry:
+            names = entry[1].split(", ")
+            found |= dict.fromkeys(names, entry[2])
+        elif names and re.match(r"    +\S", line):
+            found |= {name: f"{found[name]} {line.strip()}" for name in names}
+        else:
+            names = []
+    return found
 
 
 @dataclass(frozen=True)
 class Call:
     """A constructor and its arguments, some of which are calls themselves."""
 
-    build: names.Constructor
+    build: Constructor
     arguments: Mapping[str, Any]
 
 
@@ -46,7 +107,7 @@ def made(value: Any, *path: str | int) -> Any:
         return tuple(made(item, *path, i) for i, item in enumerate(value))
     if not isinstance(value, Call):
         return value
-    known = names.arguments_of(value.build)
+    known = arguments_of(value.build)
     arguments = {known[name].name: made(inner, *path, name) for name, inner in value.arguments.items()}
     try:
         return value.build(**arguments)
@@ -63,7 +124,7 @@ class Table:
     special  checks of the arguments that are not plain values
     """
 
-    members: Mapping[str, names.Constructor]
+    members: Mapping[str, Constructor]
     key: str = "law"
     special: Mapping[str, Check] = field(default_factory=dict)
 
@@ -79,7 +140,7 @@ class Table:
             raise _explained(error, self, build) from None
         return Call(build, {name: getattr(checked, name) for name in checked.model_fields_set})
 
-    def _member(self, value: dict[str, Any]) -> names.Constructor:
+    def _member(self, value: dict[str, Any]) -> Constructor:
         if not self.key:
             return self.members[""]
         name = value.get(self.key)
@@ -91,29 +152,29 @@ class Table:
 
 
 @cache
-def _model(table: Table, build: names.Constructor) -> type[BaseModel]:
+def _model(table: Table, build: Constructor) -> type[BaseModel]:
     """The arguments of a constructor as fields."""
     hints, fields = typing.get_type_hints(build), {}
-    for name, argument in names.arguments_of(build).items():
+    for name, argument in arguments_of(build).items():
         check = table.special.get(name) or check_of(hints[argument.name])
         default = ... if argument.default is inspect.Parameter.empty else None
         fields[name] = (Annotated[Any, PlainValidator(check)], default)
     return create_model(build.__name__, __config__=ConfigDict(extra="forbid"), **fields)  # type: ignore[call-overload]
 
 
-def _explained(error: ValidationError, table: Table, build: names.Constructor) -> ValidationError:
+def _explained(error: ValidationError, table: Table, build: Constructor) -> ValidationError:
     """The same errors in our words."""
     return _below(*(_blame(_in_our_words(one, table, build), one["loc"], one["input"]) for one in error.errors()))
 
 
-def _in_our_words(one: Any, table: Table, build: names.Constructor) -> PydanticCustomError:
+def _in_our_words(one: Any, table: Table, build: Constructor) -> PydanticCustomError:
     if one["type"] == "spec":
         return PydanticCustomError("spec", "{expected}", one["ctx"])
     key = one["loc"][-1]
     if one["type"] == "missing":
-        meaning = names.explained(build).get(key)
+        meaning = explained(build).get(key)
         return refuse("must be given", f"add it ({meaning})" if meaning else "add it", "missing")
-    known = [*([table.key] if table.key else []), *names.arguments_of(build)]
+    known = [*([table.key] if table.key else []), *arguments_of(build)]
     return refuse("is not a known key", nearest("keys", key, known), "key")
 
 
@@ -152,25 +213,25 @@ def _methods(values: Any) -> tuple[Call, ...]:
     return tuple(TypeAdapter(list[Annotated[Any, PlainValidator(METHOD)]]).validate_python(values))
 
 
-ACTIVATION = Table(names.ACTIVATIONS, "name")
-METHOD = Table(names.METHODS, "name")
-SCHEDULE = Table(names.SCHEDULES)
-SCALAR = _number_or(Table(names.SCALAR_LAWS))
+ACTIVATION = Table(ACTIVATIONS, "name")
+METHOD = Table(METHODS, "name")
+SCHEDULE = Table(SCHEDULES)
+SCALAR = _number_or(Table(SCALAR_LAWS))
 RATE = _number_or(SCHEDULE)
 PROBLEM = Table(
     {"": Problem},
     key="",
     special={
-        "data": Table(names.DATA),
+        "data": Table(DATA),
         "neuron": Table({"": ridge}, "", {"activation": _activation}),
-        "initial": Table(names.INITIAL, "law", {"a": SCALAR, "b": SCALAR}),
+        "initial": Table(INITIAL, "law", {"a": SCALAR, "b": SCALAR}),
         "schedule": SCHEDULE,
-        "regulariser": Table(names.REGULARISERS),
+        "regulariser": Table(REGULARISERS),
         "mobility": Table({"": Mobility}, "", {"a": RATE, "b": RATE, "w": RATE}),
     },
 )
 
 
-def document(assemble: names.Constructor, run: names.Constructor) -> Table:
+def document(assemble: Constructor, run: Constructor) -> Table:
     """The whole file: the problem, how long to run and what to save, and the methods."""
     return Table({"": assemble}, "", {"problem": PROBLEM, "run": Table({"": run}, ""), "method": _methods})

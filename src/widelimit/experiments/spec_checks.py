@@ -1,4 +1,4 @@
-"""What a value in a spec file may be: a number, a whole number, text, true or false, or a list of them.
+"""What a value in a spec file may be, and one sentence for what is wrong: the key, what must be there, what to do.
 
 A type in a Python signature stands for one in the file: ``float`` for a number (or inf), ``int`` for a whole number,
 ``str`` for text, ``Sequence`` and ``tuple`` for lists. TOML has no empty value: instead of ``None``, leave the key out.
@@ -7,16 +7,22 @@ A type in a Python signature stands for one in the file: ``float`` for a number 
 from __future__ import annotations
 
 import collections.abc
+import difflib
+import json
 import math
+import re
+import reprlib
 import types
 import typing
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
+from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-Check = Callable[[Any], Any]
-LARGEST = 2**63 - 1
+from widelimit.errors import InputError
+
+Check = Callable[[object], object]
+LARGEST = 2**63 - 1  # of a whole number
 INFINITE = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 
 
@@ -25,7 +31,7 @@ def refuse(expected: str, do: str, kind: str = "value") -> PydanticCustomError:
     return PydanticCustomError("spec", "{expected}", {"expected": expected, "do": do, "kind": kind})
 
 
-def number(value: Any) -> float:
+def number(value: object) -> float:
     """A number, or inf; not nan, not a bool."""
     if isinstance(value, str) and value in INFINITE:
         return INFINITE[value]
@@ -35,25 +41,25 @@ def number(value: Any) -> float:
     return value
 
 
-def whole(value: Any) -> int:
+def whole(value: object) -> int:
     """A whole number that fits in 64 bits."""
     if not _fits(value):
         raise refuse("must be a whole number", "write it with digits only")
     return value
 
 
-def _fits(value: Any) -> bool:
+def _fits(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """Text."""
     if not isinstance(value, str):
         raise refuse("must be text", "put it in double quotes")
     return value
 
 
-def flag(value: Any) -> bool:
+def flag(value: object) -> bool:
     """true or false."""
     if not isinstance(value, bool):
         raise refuse("must be true or false", "write one of them, without quotes")
@@ -63,7 +69,7 @@ def flag(value: Any) -> bool:
 def listed(item: Check, length: int | None = None) -> Check:
     """A list whose items pass a check, of the given length if there is one."""
 
-    def check(values: Any) -> tuple[Any, ...]:
+    def check(values: object) -> tuple[object, ...]:
         if not isinstance(values, list) or length not in (None, len(values)):
             count = "" if length is None else f" of {length}"
             raise refuse(f"must be a list{count}", "put the values in square brackets, with commas between them")
@@ -72,7 +78,7 @@ def listed(item: Check, length: int | None = None) -> Check:
     return check
 
 
-def _item(check: Check, i: int, value: Any) -> Any:
+def _item(check: Check, i: int, value: object) -> object:
     try:
         return check(value)
     except PydanticCustomError as error:
@@ -80,7 +86,7 @@ def _item(check: Check, i: int, value: Any) -> Any:
         raise refuse(f"must be a list in which value {i} {ctx['expected']}", ctx["do"]) from None
 
 
-def count_or_times(value: Any) -> int | tuple[float, ...]:
+def count_or_times(value: object) -> int | tuple[float, ...]:
     """How many, or the times themselves."""
     if isinstance(value, list):
         return listed(number)(value)
@@ -89,7 +95,7 @@ def count_or_times(value: Any) -> int | tuple[float, ...]:
     return value
 
 
-SCALARS: dict[Any, Check] = {
+SCALARS: dict[object, Check] = {
     float: number,
     int: whole,
     str: text,
@@ -98,7 +104,7 @@ SCALARS: dict[Any, Check] = {
 }
 
 
-def check_of(hint: Any) -> Check:
+def check_of(hint: object) -> Check:
     """The check that belongs to a type in a Python signature."""
     if hint in SCALARS:
         return SCALARS[hint]
@@ -111,3 +117,63 @@ def check_of(hint: Any) -> Check:
     if origin in (tuple, list, collections.abc.Sequence):
         return listed(check_of(inner[0]))
     raise TypeError(f"no check for a value of type {hint}: add one to widelimit.experiments.spec_values")
+
+
+LONGEST = 600
+RANKS = {"key": 0, "name": 1, "value": 2, "missing": 3}  # a misspelt key explains a missing one
+_short = reprlib.Repr()
+_short.maxlevel, _short.maxlist, _short.maxlong, _short.maxstring, _short.maxother = 2, 4, 40, 60, 120
+
+
+def dotted(path: Iterable[str | int]) -> str:
+    """Keys as one writes them in TOML; tables of a list are counted from 1.
+
+    >>> dotted(["method", 0, "step"])
+    'method[1].step'
+    """
+    return "".join(f"[{k + 1}]" if isinstance(k, int) else f".{_bare(k)}" for k in path).removeprefix(".")
+
+
+def _bare(key: str) -> str:
+    plain = key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
+    return plain if len(plain) <= 60 else f"{plain[:60]}…"
+
+
+def shown(value: object) -> str:
+    """A value, shortened."""
+    return "a table" if isinstance(value, dict) else " ".join(_short.repr(value).split())
+
+
+def nearest(kind: str, name: object, known: Iterable[str]) -> str:
+    """What to do about an unknown name: the nearest known one, and all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(str(name)[:100], names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"{hint}known {kind} are {', '.join(names)}"
+
+
+def one_sentence(message: str) -> str:
+    """The first line of a message, its middle left out if it is very long."""
+    line = message.splitlines()[0]
+    return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} … {line[-LONGEST // 3 :]}"
+
+
+def complaint(error: ValidationError) -> InputError:
+    """The first error as an InputError, with the number of the others."""
+    found = error.errors(include_url=False)
+    first = min(found, key=lambda one: RANKS[one["ctx"]["kind"]])
+    where = dotted(first["loc"]) or "a spec"
+    got = "nothing" if first["ctx"]["kind"] == "missing" else shown(first["input"])
+    sentence = one_sentence(f"{where} {first['ctx']['expected']}, got {got}: {first['ctx']['do']}")
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return InputError(f"{sentence}{more}.")
+
+
+def located(error: InputError, path: Iterable[str | int], arguments: Mapping[str, object]) -> InputError:
+    """What a constructor of the library says about its arguments, with the dotted key in front."""
+    message, table = str(error), dotted(path)
+    if table and any(message.startswith(f"{name} ") for name in arguments):
+        return InputError(one_sentence(f"{table}.{message}"))
+    blamed = [name for name, value in arguments.items() if f" {value!r}:" in message]
+    key = f".{blamed[0]}" if len(blamed) == 1 else ""
+    return InputError(one_sentence(f"{table}{key}: {message}".removeprefix(": ")))

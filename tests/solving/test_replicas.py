@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 import widelimit as wl
+from widelimit.dynamics import sgd
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -121,13 +122,11 @@ def test_misuse_of_replicas_is_answered_in_one_sentence(name, many):
 
 @pytest.mark.slow
 def test_sixteen_replicas_cost_less_than_eight_runs():
-    from widelimit.solving.protocol import prepare
-
     jax.config.update("jax_disable_most_optimizations", False)
     p = wl.Problem(wl.data.gaussian_classes(40, 0.5), wl.neurons.ridge("ramp"), wl.initial.gaussian(0.4))
 
     def seconds(replicas):
-        run, times = prepare(wl.SGD(200, 1e-4), p, 0, replicas), []
+        run, times = sgd.ready(wl.SGD(200, 1e-4), p, 0, replicas), []
         for _ in range(6):
             began = time.perf_counter()
             run.advance(run.state, 0.0, 0.3, lambda t: None).block_until_ready()

@@ -1,0 +1,1 @@
+"""Our speed beside what a user would write instead, measured in one run (behind ``widelimit bench``)."""
