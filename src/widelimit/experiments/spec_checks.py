@@ -116,7 +116,7 @@ def check_of(hint: object) -> Check:
         return listed(check_of(inner[0]), len(inner))
     if origin in (tuple, list, collections.abc.Sequence):
         return listed(check_of(inner[0]))
-    raise TypeError(f"no check for a value of type {hint}: add one to widelimit.experiments.spec_values")
+    raise TypeError(f"no check for a value of type {hint}: add one to widelimit.experiments.spec_checks")
 
 
 LONGEST = 600
