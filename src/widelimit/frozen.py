@@ -66,7 +66,7 @@ class Value(Frozen):
     def arguments(self) -> Mapping[str, Any]:
         """The arguments that differ from their defaults."""
         found = {}
-        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+        for f in dataclasses.fields(self):
             value, default = getattr(self, f.name), f.default
             if f.default_factory is not MISSING:
                 default = f.default_factory()

@@ -30,7 +30,7 @@ from widelimit.potentials.landscapes import landscape
 from widelimit.problem.mobility import Mobility
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import whole_steps
-from widelimit.solving.flows import GAVE_UP, Moment, Solver, noisy_legs, smooth_legs
+from widelimit.solving.flows import GAVE_UP, HalfStep, Solver, noisy_legs, smooth_legs
 from widelimit.solving.placement import initial_neurons, initial_points
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan, advancing
@@ -56,7 +56,7 @@ class Passive(Frozen, eq=False):
         reduced, pull_back = jax.vjp(self.rules.columns.reduce, tracers)
         return pull_back(self.limit.land.gradient(reduced, points, self.limit.weights))[0]
 
-    def kick(self, keys: State, at: Moment, state: State) -> State:
+    def kick(self, keys: State, at: HalfStep, state: State) -> State:
         """Points and tracers after some noise, each with their own."""
         one = partial(_kicked, self.rules, at)
         tracers = (one if keys[1].ndim == 0 else jax.vmap(one))(keys[1], state[1])
@@ -75,7 +75,7 @@ class Passive(Frozen, eq=False):
         return replace(self, limit=self.limit.on(land))
 
 
-def _kicked(rules: Rules, at: Moment, key: Array, theta: Array) -> Array:
+def _kicked(rules: Rules, at: HalfStep, key: Array, theta: Array) -> Array:
     return kicked(rules, key, at, theta)
 
 

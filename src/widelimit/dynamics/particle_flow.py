@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from widelimit.dynamics.methods import ParticleFlow
+from widelimit.dynamics.methods import NonlinearFlow, ParticleFlow
 from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.errors import require
 from widelimit.frozen import Frozen
@@ -30,7 +30,7 @@ from widelimit.potentials.landscapes import landscape
 from widelimit.problem.mobility import Mobility
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import whole_steps
-from widelimit.solving.flows import GAVE_UP, Moment, Solver, noisy_legs, smooth_legs
+from widelimit.solving.flows import GAVE_UP, HalfStep, Solver, noisy_legs, smooth_legs
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan, advancing_on
@@ -48,7 +48,7 @@ class Interacting(Frozen, eq=False):
         """−2 M ∇Ψ(θ; ρ), along the sphere if θ is on it, (n, D)."""
         return self.rules.tangent(theta, -2 * self.rules.rates(t) * self.land.self_gradient(theta, self.weights))
 
-    def kick(self, key: Array, at: Moment, theta: Array) -> Array:
+    def kick(self, key: Array, at: HalfStep, theta: Array) -> Array:
         """The neurons after some noise."""
         return kicked(self.rules, key, at, theta)
 
@@ -65,7 +65,7 @@ class Interacting(Frozen, eq=False):
         return replace(self, land=land)
 
 
-def kicked(rules: Rules, key: Array, at: Moment, theta: Array) -> Array:
+def kicked(rules: Rules, key: Array, at: HalfStep, theta: Array) -> Array:
     """Neurons after the noise of half a step."""
     own = jax.random.split(jax.random.fold_in(key, at.step))[at.half]
     return rules.retract(rules.kick(own, theta, rules.rates(at.t), at.stretch))
@@ -102,7 +102,7 @@ def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array
     return Run(theta, advance, view_neurons(flow.land, flow.weights), lambda t: t, GAVE_UP)
 
 
-def require_explicit(method: ParticleFlow) -> None:
+def require_explicit(method: ParticleFlow | NonlinearFlow) -> None:
     """Refuse an implicit solver with noise."""
     require(not method.stiff, "noise goes by an explicit splitting scheme and needs stiff=False", method, "drop stiff")
 

@@ -13,7 +13,7 @@ from widelimit.errors import require
 from widelimit.problem.problem import Problem
 from widelimit.solving.driver import Ready, Request, checked_observers
 from widelimit.solving.recorder import Observer
-from widelimit.solving.settings import Options, settings_of
+from widelimit.solving.settings import SolveOptions, settings_of
 from widelimit.solving.solution import Solution
 
 DYNAMICS: dict[type, Ready] = {
@@ -35,7 +35,7 @@ def solve(
     observers: Mapping[str, Observer] | None = None,
     progress: bool | None = None,
     throw: bool = True,
-    **options: Unpack[Options],
+    **options: Unpack[SolveOptions],
 ) -> Solution:
     """Run a dynamics from t = 0 to t_end.
 

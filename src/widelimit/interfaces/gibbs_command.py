@@ -162,5 +162,6 @@ def print_quantities(rows: list[Row], names: list[str], t_end: float) -> None:
         shown.add_column(heading, justify="right")
     for row in rows:
         values = ("" if row[name] is None else f"{row[name]:.6f}" for name in ("gibbs", *names))
-        shown.add_row(WORDS.get(row["quantity"], row["quantity"]), *values)
+        quantity = str(row["quantity"])
+        shown.add_row(WORDS.get(quantity, quantity), *values)
     Console().print(shown)

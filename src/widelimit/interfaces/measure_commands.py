@@ -25,12 +25,12 @@ class BenchCommand:
     def run(self) -> int:
         """Measure and tell."""
         if self.grid:
-            from widelimit.benchmarks import grid_speed
+            from widelimit_benchmarks import grid_speed
 
             found = grid_speed.measure(repeats=self.repeats)
             show(found, self.as_json, lambda: tables.print_grid_speed(found))
             return 0
-        from widelimit.benchmarks import sgd_speed
+        from widelimit_benchmarks import sgd_speed
 
         results = [sgd_speed.measure(self.n, self.d, dtype, self.repeats) for dtype in ("float64", "float32")]
         show(results, self.as_json, lambda: tables.print_speed(results))
@@ -46,12 +46,12 @@ class PointsCommand:
 
     def run(self) -> int:
         """Measure, draw and tell."""
-        from widelimit.experiments import points
+        from widelimit.experiments import point_convergence
 
         require_writable(self.out)
-        rows = points.measure()
+        rows = point_convergence.measure()
         target = self.out / "mean_field_points.png"
-        points.draw(rows).savefig(target, dpi=150)
+        point_convergence.draw(rows).savefig(target, dpi=150)
 
         def tell() -> None:
             for row in rows:

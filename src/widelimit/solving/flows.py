@@ -15,6 +15,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.landscape import Landscape
@@ -30,7 +31,7 @@ STEPS_PER_CALL = 64  # of the splitting scheme, between two looks at the clock a
 GAVE_UP = f"the solver gave up after {MAX_STEPS} steps or left the numbers: raise rtol and atol, or shorten t_end"
 
 
-class Moment(NamedTuple):
+class HalfStep(NamedTuple):
     """Where a splitting step stands: the number of the step, which half of the noise, the time, and Δτ."""
 
     step: Array
@@ -45,7 +46,7 @@ class Flow(Protocol):
     def velocity(self, t: Array, state: State) -> State:
         """dy/dτ."""
 
-    def kick(self, keys: State, at: Moment, state: State) -> State:
+    def kick(self, keys: State, at: HalfStep, state: State) -> State:
         """The state after the noise of a stretch of the clock, back on its constraint."""
 
     def retract(self, state: State) -> State:
@@ -87,7 +88,8 @@ class Adaptive(Frozen, eq=False):
     def move(self, state: State, keys: State, leg: Span) -> State:
         """The state at the end of the leg; not finite if the solver gives up."""
 
-        def velocity(t: Array, state: State, args: None) -> State:
+        def velocity(time: ArrayLike, state: State, args: None) -> State:
+            t = jnp.asarray(time)
             speed = 1.0 if self.xi is None else self.xi(t)
             return jax.tree.map(lambda v: speed * v, self.flow.velocity(t, state))
 
@@ -127,9 +129,9 @@ class Splitting(Frozen, eq=False):
 
         def body(k: Array, state: State) -> State:
             t, stretch = (k + 0.5) * leg.step, leg.stretches[k - leg.first]
-            state = flow.kick(keys, Moment(k, 0, t, stretch / 2), state)
+            state = flow.kick(keys, HalfStep(k, 0, t, stretch / 2), state)
             middle = shifted(state, flow.velocity(t, state), stretch / 2)
-            return flow.kick(keys, Moment(k, 1, t, stretch / 2), shifted(state, flow.velocity(t, middle), stretch))
+            return flow.kick(keys, HalfStep(k, 1, t, stretch / 2), shifted(state, flow.velocity(t, middle), stretch))
 
         return jax.lax.fori_loop(leg.first, leg.last, body, state)
 

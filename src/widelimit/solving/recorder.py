@@ -11,7 +11,7 @@ from widelimit.coordinates import Coordinates
 from widelimit.errors import require
 from widelimit.measures import Cloud, Density, Measure
 from widelimit.problem.problem import Problem
-from widelimit.solving.protocol import Cells, Neurons, State
+from widelimit.solving.protocol import CellView, NeuronView, State
 
 Observed = float | int | bool | np.ndarray
 Observer = Callable[[Measure], Observed]
@@ -19,7 +19,7 @@ Attributes = Mapping[str, str | float]
 Variable = tuple[tuple[str, ...], np.ndarray, Attributes]
 Axis = list[str] | tuple[str, list[float]]
 Contents = tuple[dict[str, Variable], dict[str, Axis]]
-RISK = {"long_name": "population risk", "symbol": "R"}
+RISK: Attributes = {"long_name": "population risk", "symbol": "R"}
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Saves:
 class OfNeurons:
     """The record of neurons that move, replicas included."""
 
-    view: Neurons
+    view: NeuronView
     saves: Saves
     theta: list[np.ndarray] = field(default_factory=list)
 
@@ -76,7 +76,7 @@ class OfNeurons:
 
     def save(self, t: float, state: State, risk: np.ndarray) -> None:
         """Keep a state."""
-        kept = np.asarray(self._kept(self.view.theta(state)), float)
+        kept = self._kept(np.asarray(self.view.theta(state)))
         weights = np.asarray(self.view.weights)
         clouds: list[Measure] = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
         self.saves.add(t, risk, clouds if kept.ndim == 3 else clouds[0])
@@ -88,7 +88,7 @@ class OfNeurons:
         front = ("replica",) * (theta.ndim - 2)
         lead, shape = len(front), (0, *theta.shape[:-1], len(self._names))
         variables: dict[str, Variable] = {
-            **self.saves.scalars(lead, shape[: 1 + lead], RISK | self._estimated(theta)),
+            **self.saves.scalars(lead, shape[: 1 + lead], {**RISK, **self._estimated(theta)}),
             "theta": over_time(self.theta, lead, ("time", "neuron", "coordinate"),
                                {"long_name": "neurons", "symbol": "θ"}, shape),
             "weights": (("neuron",), np.asarray(self.view.weights), {"long_name": "mass of a neuron", "symbol": "p"}),
@@ -107,8 +107,8 @@ class OfNeurons:
     def _kept(self, theta: np.ndarray) -> np.ndarray:
         """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
         if self.saves.keep == "full":
-            return theta
-        reduced = np.array(self.view.columns.reduce(theta.reshape(-1, theta.shape[-1])))
+            return theta.astype(float)
+        reduced = np.array(self.view.columns.reduce(theta.reshape(-1, theta.shape[-1])), float)
         radii = self._columns.first_radius
         reduced[:, radii:] = np.maximum(reduced[:, radii:], 0.0)
         return reduced.reshape(*theta.shape[:-1], -1)
@@ -124,7 +124,7 @@ class OfNeurons:
 class OfCells:
     """The record of a density: masses of cells, whose edges may move and whose number may grow."""
 
-    view: Cells
+    view: CellView
     saves: Saves
     densities: list[Density] = field(default_factory=list)
     free_energy: list[np.ndarray] = field(default_factory=list)
@@ -176,9 +176,9 @@ def _on_the_cells_of(rho: Density, last: Density) -> Density:
     return Density(last.edges, np.pad(rho.masses, pads), last.coordinates, last.dimensions)
 
 
-def recorder(view: Neurons | Cells, saves: Saves) -> Recorder:
+def recorder(view: NeuronView | CellView, saves: Saves) -> Recorder:
     """The record that fits a view."""
-    return OfCells(view, saves) if isinstance(view, Cells) else OfNeurons(view, saves)
+    return OfCells(view, saves) if isinstance(view, CellView) else OfNeurons(view, saves)
 
 
 def over_time(

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -61,6 +62,10 @@ class Plan:
         move = _in_turn if self.mapping == "in turn" else _together
         return move(leg.dynamics, state, self.keys, leg.numbers)
 
+    def moved_on(self, leg: Leg, land: Landscape, state: State) -> State:
+        """The state after a leg on another landscape."""
+        return self.moved(leg._replace(dynamics=leg.dynamics.on(land)), state)
+
     def _in_groups(self, leg: Leg, state: State) -> State:
         count = self.replicas or 1
         most = min(GROUP, max(1, count // CORES))
@@ -90,10 +95,7 @@ def advancing_on(
             if land is None or weights is None:
                 state = plan.moved(leg, state)
             else:
-                state = land.carry(
-                    state, lambda s: (theta(s), weights),
-                    lambda cheap, s, leg=leg: plan.moved(leg._replace(dynamics=leg.dynamics.on(cheap)), s),
-                )  # fmt: skip
+                state = land.carry(state, lambda s: (theta(s), weights), partial(plan.moved_on, leg))
             if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(state)):
                 break
             tick(leg.end)
@@ -114,4 +116,4 @@ def _together(dynamics: Dynamics, states: State, keys: State, numbers: State) ->
 
 @jax.jit
 def _in_turn(dynamics: Dynamics, states: State, keys: State, numbers: State) -> State:
-    return jax.lax.map(lambda both: dynamics.move(*both, numbers), (states, keys))
+    return jax.lax.map(lambda both: dynamics.move(both[0], both[1], numbers), (states, keys))

@@ -57,7 +57,7 @@ class Settings(Value):
         return save_times(self.save, self.t_end)
 
 
-class Options(TypedDict, total=False):
+class SolveOptions(TypedDict, total=False):
     """The settings that may be left out, as keywords."""
 
     seed: int
@@ -66,9 +66,9 @@ class Options(TypedDict, total=False):
     keep: str
 
 
-def settings_of(t_end: float, options: Options) -> Settings:
+def settings_of(t_end: float, options: SolveOptions) -> Settings:
     """Settings from keywords; an unknown one is refused."""
-    require_keywords(options, Options.__annotations__)
+    require_keywords(options, SolveOptions.__annotations__)
     return Settings(t_end=t_end, **options)
 
 

@@ -95,7 +95,7 @@ class Comparison:
         return f"<Comparison: {', '.join(f'{p} {g:.2g}' for p, g in worst.items())}, {self.outcome}>"
 
 
-class Options(TypedDict, total=False):
+class CompareOptions(TypedDict, total=False):
     """What may be asked of a comparison by keyword, see `compare`."""
 
     seed: int
@@ -168,7 +168,7 @@ def compare(
     *,
     tests: Mapping[str, Observer] | None = None,
     progress: bool | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[CompareOptions],
 ) -> Comparison:
     """Run the five dynamics from the same neurons and take the gap apart.
 
@@ -191,7 +191,7 @@ def compare(
     ('PDE–ND', 'ND–PD', 'PD–GD', 'GD–SGD', 'total')
     """
     require(isinstance(problem, Problem), "compare needs a wl.Problem", type(problem).__name__, "build one first")
-    require_keywords(options, Options.__annotations__)
+    require_keywords(options, CompareOptions.__annotations__)
     asked = Coupling(n, step, t_end, **options)
     require_no_noise(problem, MeanField())
     solutions: dict[str, Solution] = {}
