@@ -57,21 +57,21 @@ class Passive(Frozen, eq=False):
         return pull_back(self.limit.land.gradient(reduced, points, self.limit.weights))[0]
 
     def kick(self, keys: State, at: Moment, state: State) -> State:
-        """Points and tracers after some noise, each with their own."""
+        """Points and tracers after the noise of half a step, each from its own random stream."""
         one = partial(_kicked, self.rules, at)
         tracers = (one if keys[1].ndim == 0 else jax.vmap(one))(keys[1], state[1])
         return self.limit.kick(keys[0], at, state[0]), tracers
 
     def retract(self, state: State) -> State:
-        """Both back on the sphere."""
+        """Points and tracers back on the sphere, if they live there."""
         return self.limit.retract(state[0]), self.rules.retract(state[1])
 
     def during(self, rates: Mobility) -> Passive:
-        """The same field with another mobility."""
+        """The same flow with another mobility."""
         return replace(self, limit=self.limit.during(rates), rules=replace(self.rules, mobility=rates))
 
     def on(self, land: Landscape) -> Passive:
-        """The same on another landscape."""
+        """The same flow on another landscape."""
         return replace(self, limit=self.limit.on(land))
 
 

@@ -103,7 +103,7 @@ def line_of(solution: Solution) -> tuple[str, str, str]:
 
 
 def label_of(solution: Solution) -> str:
-    """A solution in a legend."""
+    """How a legend names a solution."""
     name = NAMES.get(solution.name, solution.name)
     if is_limit(solution):
         return name
@@ -222,7 +222,7 @@ def _draw_one(
 
 
 def _line(s: Solution, several: bool) -> dict[str, Any]:
-    """How the line of a limit is drawn: an unbroken one is broad beside others, which are then seen on it."""
+    """How the line of a limit is drawn: a solid one is broad and pale beside others, so that they show on top of it."""
     style = line_of(s)[1]
     broad = several and style == "-"
     return {"ls": style, "lw": 4.0 if broad else 1.6, "alpha": 0.4 if broad else 1.0, "zorder": 3 if broad else 4}
