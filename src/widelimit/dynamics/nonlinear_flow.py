@@ -5,7 +5,7 @@
     θ̄   tracers   (n, D)    full or reduced coordinates; with replicas (R, n, D), all in the field of one limit
     ρ   points    (m, D')   the limit in reduced coordinates, solved beside the tracers in one system
 
-In full coordinates the field is that of the reduced one through r_g = |P_g w|, so that a tracer moves along its own
+In full coordinates a tracer feels the reduced field through its radii r_g = |P_g w|, so that it moves along its own
 direction in every group. The tracers share the noise of the particle flow with the same seed; the points have their
 own, and their field then has an error of order m^(−1/2).
 Scheme: as for the particle flow, widelimit.solving.flows.

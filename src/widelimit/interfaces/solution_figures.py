@@ -67,7 +67,7 @@ def require_solutions(solutions: Sequence[Any]) -> None:
 
 
 def shared_coordinate(solutions: Sequence[Solution], wished: str | None = None) -> str:
-    """The wished coordinate, or the last one that all solutions have."""
+    """The coordinate that was asked for, or the last one that all solutions have."""
     names = [coordinates_of(s) for s in solutions]
     if wished is not None:
         for known in names:
@@ -112,7 +112,7 @@ def label_of(solution: Solution) -> str:
 
 
 def measure_at(solution: Solution, t: float) -> Measure:
-    """The measure nearest to t, that of all replicas together if there are any."""
+    """The measure at the save nearest to t; replicas are pooled into one cloud."""
     if solution.replicas is None:
         return solution.at(t)
     clouds = [solution.replica(r).at(t) for r in range(solution.replicas)]

@@ -38,7 +38,7 @@ class Saves:
     observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     def add(self, t: float, risk: np.ndarray, measures: Measure | list[Measure]) -> None:
-        """Save the risk and what the observers say of a measure, or of those of all replicas."""
+        """Save the risk and what the observers say of a measure, or of the measure of every replica."""
         values = {name: _observed(name, observer, measures) for name, observer in self.observers.items()}
         self.times.append(t)  # after the observers, which may be interrupted: a save is kept whole or not at all
         self.risk.append(risk)

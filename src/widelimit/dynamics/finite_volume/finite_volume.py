@@ -89,7 +89,7 @@ class Scheme(Frozen, eq=False):
 
 @dataclass(frozen=True)
 class OnGrids:
-    """The equation on whatever grid the mass needs."""
+    """The equation on a grid that is made larger when the mass needs it."""
 
     method: FiniteVolume
     problem: Problem
