@@ -82,7 +82,7 @@ class Coordinates(Frozen):
         return a, b, theta[:, len(self.scalars) :]
 
     def reduce(self, theta: ArrayLike) -> Array:
-        """Full coordinates (n, D) to reduced ones; those that are reduced, or cannot be, stay as they are."""
+        """Full coordinates (n, D) to reduced ones; θ itself where there is no group to reduce."""
         theta = jnp.asarray(theta)
         require(
             theta.ndim == 2 and theta.shape[1] == self.D,

@@ -30,7 +30,7 @@ from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan, advancing_on
 from widelimit.solving.streams import streams
 
-STEPS_PER_CALL = 64  # between two looks at the clock and at the certificate of the landscape
+STEPS_PER_CALL = 64  # compiled together; after each call progress is reported and the landscape certified again
 
 
 class Descent(Frozen, eq=False):

@@ -49,15 +49,15 @@ class Interacting(Frozen, eq=False):
         return self.rules.tangent(theta, -2 * self.rules.rates(t) * self.land.self_gradient(theta, self.weights))
 
     def kick(self, key: Array, at: HalfStep, theta: Array) -> Array:
-        """The neurons after some noise."""
+        """The neurons after the noise of half a step."""
         return kicked(self.rules, key, at, theta)
 
     def retract(self, theta: Array) -> Array:
-        """The neurons back on the sphere."""
+        """The neurons back on the sphere, if they live there."""
         return self.rules.retract(theta)
 
     def during(self, rates: Mobility) -> Interacting:
-        """The same field with another mobility."""
+        """The same flow with another mobility."""
         return replace(self, rules=replace(self.rules, mobility=rates))
 
     def on(self, land: Landscape) -> Interacting:

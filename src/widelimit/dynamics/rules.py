@@ -55,7 +55,7 @@ class Rules(Frozen):
         return jnp.concatenate([jnp.broadcast_to(self.mobility.at(b, t), (c,)) for b, c in blocks]).astype(float)
 
     def tangent(self, theta: Array, velocity: Array) -> Array:
-        """The part of a velocity that keeps |w| = 1, where that is asked."""
+        """The part of a velocity that keeps |w| = 1, if w lives on the sphere."""
         if not self.on_sphere:
             return velocity
         w, v = theta[..., self.scalars :], velocity[..., self.scalars :]
@@ -63,7 +63,7 @@ class Rules(Frozen):
         return velocity.at[..., self.scalars :].set(v - along * w)
 
     def retract(self, theta: Array) -> Array:
-        """θ with w back on the unit sphere, where that is asked; neurons on it up to rounding stay as they are."""
+        """θ with w back on the unit sphere, if w lives there; neurons on it up to rounding stay as they are."""
         if not self.on_sphere:
             return theta
         w = theta[..., self.scalars :]
@@ -72,7 +72,7 @@ class Rules(Frozen):
         return theta.at[..., self.scalars :].set(w / jnp.where(is_on, 1, norm))
 
     def lengths(self, theta: Array) -> Array:
-        """θ with no radius below 0: a step of w through the origin comes out on the other side."""
+        """θ with |r| for a radius r that a step made negative: w has passed through the origin."""
         first = self.columns.first_radius
         return theta.at[..., first:].set(jnp.abs(theta[..., first:])) if self.columns.is_reduced else theta
 

@@ -160,7 +160,7 @@ def _model(table: Table, build: Constructor) -> type[BaseModel]:
 
 
 def _explained(error: ValidationError, table: Table, build: Constructor) -> ValidationError:
-    """The same errors in our words."""
+    """The errors that pydantic found, each as what was expected and what to do."""
     return _below(*(_blame(_in_our_words(one, table, build), one["loc"], one["input"]) for one in error.errors()))
 
 

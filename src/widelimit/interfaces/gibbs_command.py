@@ -96,7 +96,7 @@ def table(law: Gibbs, launched: Launch) -> list[Row]:
 
 
 def _last(solution: Solution) -> dict[str, float]:
-    """The same quantities of a solution at its last time; none of a run that did not reach the end."""
+    """The quantities of `table`, of a solution at its last time; empty if the run did not reach the end."""
     from widelimit.interfaces.solution_figures import measure_at
 
     if solution.outcome != "done":

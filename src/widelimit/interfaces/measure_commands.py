@@ -23,7 +23,7 @@ class BenchCommand:
     as_json: Json = False
 
     def run(self) -> int:
-        """Measure and tell."""
+        """Measure and print the table."""
         if self.grid:
             from widelimit_benchmarks import grid_speed
 
@@ -45,7 +45,7 @@ class PointsCommand:
     as_json: Json = False
 
     def run(self) -> int:
-        """Measure, draw and tell."""
+        """Measure, draw the picture and print the errors."""
         from widelimit.experiments import point_convergence
 
         require_writable(self.out)

@@ -8,7 +8,8 @@
 Scheme: trapezoidal rule on [−12.5, 12.5], which for a function analytic in a strip of width w around the real axis
 converges like exp(−2πw/(s h)), h the spacing; between kinks, Gauss–Legendre panels. A ladder of rules is kept. For the
 first the largest s is measured up to which it agrees with a rule of twice its size to 1e−12; the reach of the others
-follows, being proportional to their size, which is checked with a smaller one. At run time the smallest rule sufficient for every point is used.
+follows, being proportional to their size, which is checked with a smaller one. At run time the smallest rule
+sufficient for every point is used.
 """
 
 from __future__ import annotations

@@ -105,9 +105,13 @@ class Landscape(Frozen, ABC, eq=False):
         return self.gradient(theta, theta, weights)
 
     def carry(self, state: Moved, look: Look, move: Move) -> Moved:
-        """``move(landscape, state)`` with the cheapest landscape that is certified where it starts and where it ends.
+        """The state after ``move(landscape, state)``, on a cheaper landscape where one is accurate enough.
 
-        look   state ↦ θ (n, D), or (R, n, D): replicas, the worst of which decides, and weights; values, not traced
+        A landscape with cheaper versions of itself must certify the chosen one at the start and at the end of the move;
+        here there is none, and the landscape itself is used.
+
+        look   state ↦ θ, (n, D) or (R, n, D) with replicas, and weights; called on values, not on traced arrays
+        move   (landscape, state) ↦ the state after the move
         """
         return move(self, state)
 

@@ -1,6 +1,6 @@
 """Weighted least squares in a feature space: the one form of every landscape, written once.
 
-    F = ∫ Φ dρ ∈ R^Q                                   what ρ makes of the features
+    F = ∫ Φ dρ ∈ R^Q                                   features, averaged over ρ
     R = Σ_q p_q (y_q − F_q)² + floor                   risk
     v_q = p_q (F_q − y_q)                              residual
     Ψ(θ) = Σ_q v_q Φ_q(θ)                              potential (V + ∫ U dρ)

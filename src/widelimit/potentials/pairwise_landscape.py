@@ -103,7 +103,7 @@ class PairwiseLandscape(Landscape, eq=False):
         return total
 
     def carry(self, state: Moved, look: Look, move: Move) -> Moved:
-        """``move`` with Mehler's series cut at the lowest order certified at both ends."""
+        """The state after ``move``, with Mehler's series cut at the lowest order certified at its start and its end."""
         cheap = self.near(*look(state))
         moved = move(cheap, state)
         while bool(jnp.isfinite(look(moved)[0]).all()) and not cheap.holds(*look(moved)):

@@ -83,7 +83,7 @@ def _slopes(known: Table, m: Array, s: Array, order: int) -> Array:
 
 
 def _repair(known: Table, found: Array, by_rule: Callable[[Array, Array], Array], m: Array, s: Array) -> Array:
-    """What the table found, with the rule in its place where it does not cover; no rule is run if it always does."""
+    """What the table found, or the rule where the table does not cover; the rule runs only if there are such points."""
     covered = known.covers(jax.lax.stop_gradient(m), jax.lax.stop_gradient(s), jnp)
 
     def repaired(found: Array, m: Array, s: Array) -> Array:
@@ -111,7 +111,7 @@ class SlopeSquared:
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        """Where it jumps."""
+        """Where σ'² jumps: at the kinks of σ."""
         return self.activation.kinks
 
     def __call__(self, x: Array) -> Array:

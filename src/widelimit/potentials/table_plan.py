@@ -5,7 +5,7 @@
     Q_n = b^n f^{(n)}(m_i)                 level 0: Chebyshev interpolation on m_i ± 8b, degree 26
 
     f   function      evaluated on the host, at a fixed number of points at a time, so that it is compiled once
-    w   scale         length on which f varies: rules have about 100 (1 + s/w) nodes; the largest w that suffices is taken
+    w   scale         length on which f varies: rules have about 100 (1 + s/w) nodes; the largest sufficient w is taken
 
 Every rule and the finished table are compared at random points, in the orders 0, …, 16, to a rule of twice the size and
 a wider interval; the table is cut below the first level that errs by more than AGREEMENT of 1 + max_k |A_k|.
@@ -217,7 +217,7 @@ def _table_agrees(integrand: Integrand, table: Table, m: np.ndarray, s: float) -
 
 
 def _first_levels(table: Table, count: int) -> Table:
-    """The same without the levels beyond."""
+    """The table cut after its first ``count`` levels."""
     rows = int(np.sum(2 * table.half[:count] + 1))
     return Table(
         table.low, table.based, table.unit[:count], table.variance[:count], table.half[:count], table.rows[:rows]

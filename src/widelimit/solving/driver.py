@@ -58,7 +58,7 @@ class Request:
         return type(self.method).__name__
 
     def run(self) -> Solution:
-        """Run it."""
+        """Run the dynamics and return its solution."""
         return drive(self)
 
 
@@ -90,7 +90,7 @@ def drive(request: Request) -> Solution:
 
 
 def _through_time(run: Run, request: Request, book: Recorder) -> tuple[State, str]:
-    """The last good state and the outcome; everything else is in the book."""
+    """The last good state and the outcome; what was saved on the way is in ``book``."""
     state, now, saves = run.state, 0.0, book.saves
     with _progress(request.progress, request.name, request.settings.t_end) as tick:
         try:

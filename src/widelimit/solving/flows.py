@@ -27,8 +27,8 @@ from widelimit.solving.protocol import State
 from widelimit.solving.replicas import Leg
 
 MAX_STEPS = 200_000
-STEPS_PER_CALL = 64  # of the splitting scheme, between two looks at the clock and at the certificate of the landscape
-GAVE_UP = f"the solver gave up after {MAX_STEPS} steps or left the numbers: raise rtol and atol, or shorten t_end"
+STEPS_PER_CALL = 64  # of the splitting scheme; after each call progress is reported and the landscape certified again
+GAVE_UP = f"the solver gave up after {MAX_STEPS} steps, or a value is not finite: raise rtol and atol, or shorten t_end"
 
 
 class HalfStep(NamedTuple):
@@ -82,7 +82,7 @@ class Adaptive(Frozen, eq=False):
     solver: Solver
 
     def on(self, land: Landscape) -> Adaptive:
-        """The same on another landscape."""
+        """The same flow on another landscape, with the same scheme."""
         return Adaptive(self.flow.on(land), self.xi, self.solver)
 
     def move(self, state: State, keys: State, leg: Span) -> State:
@@ -117,7 +117,7 @@ class Splitting(Frozen, eq=False):
     flow: Flow
 
     def on(self, land: Landscape) -> Splitting:
-        """The same on another landscape."""
+        """The same flow on another landscape, with the same scheme."""
         return Splitting(self.flow.on(land))
 
     def move(self, state: State, keys: State, leg: NoisySteps) -> State:

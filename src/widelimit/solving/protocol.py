@@ -67,11 +67,11 @@ class CellView:
 class Run:
     """A dynamics with its start, ready for the driver.
 
-    state       whatever moves
+    state       what the dynamics moves, a pytree of arrays
     advance     (state, t_from, t_to, tick) → state at t_to; calls ``tick(t)`` now and then; returns values that are not
                 finite when the dynamics diverges
     view        how the state is looked at
-    round_time  the time of the dynamics nearest to a wished one
+    round_time  a time that was asked for ↦ the time at which the dynamics can stop for it
     advice      what to change when it diverges
     """
 

@@ -38,9 +38,9 @@ class Saves:
     observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     def add(self, t: float, risk: np.ndarray, measures: Measure | list[Measure]) -> None:
-        """Save the risk and what the observers say of a measure, or of those of all replicas."""
+        """Save the risk and what the observers say of a measure, or of the measure of every replica."""
         values = {name: _observed(name, observer, measures) for name, observer in self.observers.items()}
-        self.times.append(t)  # an observer may be interrupted: from here on all is kept
+        self.times.append(t)  # after the observers, which may be interrupted: a save is kept whole or not at all
         self.risk.append(risk)
         for name, value in values.items():
             self.observed.setdefault(name, []).append(value)
@@ -64,7 +64,7 @@ class OfNeurons:
     theta: list[np.ndarray] = field(default_factory=list)
 
     def risk(self, state: State) -> np.ndarray:
-        """R(ρ) of a cloud (n, D), or of every replica (R, n, D); not a number where θ is none."""
+        """R(ρ) of a cloud (n, D), or of every replica (R, n, D); NaN where θ is not finite."""
         theta = self.view.theta(state)
         good = np.isfinite(theta).all(axis=(-2, -1))
         if good.all():
@@ -166,7 +166,7 @@ Recorder = OfNeurons | OfCells
 
 
 def _on_the_cells_of(rho: Density, last: Density) -> Density:
-    """A density on a grid that has grown since."""
+    """A density on the larger grid of a later one, its new cells empty."""
     if rho.masses.shape == last.masses.shape:
         return rho
     pads = []

@@ -53,7 +53,7 @@ class Settings(Value):
 
     @property
     def times(self) -> list[float]:
-        """The wished save times."""
+        """The save times that were asked for."""
         return save_times(self.save, self.t_end)
 
 
@@ -73,7 +73,7 @@ def settings_of(t_end: float, options: SolveOptions) -> Settings:
 
 
 def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
-    """The wished save times, increasing, within [0, t_end]."""
+    """The save times that were asked for, increasing, within [0, t_end]."""
     if isinstance(save, numbers.Integral) and is_whole(save):
         count = int(save)
         require(count >= 2, "save must be at least 2 (start and end) or a list of times", save, "try save=41")

@@ -164,8 +164,8 @@ class Solution:
                 "choose one with solution.replica(0)")  # fmt: skip
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a NetCDF file, whole or not at all; its folder is made if need be. A problem that has no form in a file
-        is said in a warning: the record then loads, but cannot be run again from it."""
+        """Write a NetCDF file, whole or not at all; its folder is made if need be. If the problem has
+        no form in a file, a warning says so: the record can then be loaded, but not run again."""
         target = Path(path)
         if not self.dataset.attrs["spec"]:
             warnings.warn(self.dataset.attrs["spec_error"], UserWarning, stacklevel=2)

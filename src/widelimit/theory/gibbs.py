@@ -60,8 +60,8 @@ class Gibbs:
                  Density, or equal neurons
     log_density  (n,) log ρ_* at the nodes, as a density of the full space; None for a sample
     risk         R(ρ_*)
-    free_energy  F(ρ_*); for a sample with the estimated entropy, not a number in more than six coordinates
-    gap          upper bound of the error of the free energy on these nodes; not a number for a sample
+    free_energy  F(ρ_*); for a sample with the estimated entropy, NaN in more than six coordinates
+    gap          upper bound of the error of the free energy on these nodes; NaN for a sample
     error        of the risk of a sample: standard error over independent runs, drift and bias of finite width; else 0
     """
 

@@ -45,11 +45,11 @@ from widelimit.problem.schedules import Schedule
 from widelimit.solving.clock import stretches
 from widelimit.solving.protocol import Run, Tick, require_single, view_cells
 
-STEPS_PER_CALL = 256  # between two looks at the clock and at the ends of the grid
+STEPS_PER_CALL = 256  # compiled together; after each call progress is reported and the grid may grow
 CROWDED = 1e-12  # mass in the outermost cells of a grid that makes it grow
 HELD_BACK = 1e-6  # mass at the sides of a box worth a warning
 COURANT = 0.45
-SHARE = 0.1  # of the mass moved in a step that may be its error, so that the last decay is resolved too
+SHARE = 0.1  # largest error of a step, relative to the mass it moves: keeps the error small close to rest too
 AT_REST = 1e-13  # mass moved by rounding alone
 SLACK = 1e-13  # rounding of the free energy, relative to its terms
 SMALLEST = 1e-13  # step, relative to the clock
@@ -58,7 +58,7 @@ Rule = Callable[[Array, Array, Array], Array]  # shares sent left and right, mas
 
 
 class Moment(NamedTuple):
-    """Where the dynamics is."""
+    """The state between two steps."""
 
     t: Array
     masses: Array
@@ -89,16 +89,16 @@ class Scheme(Frozen, eq=False):
 
 @dataclass(frozen=True)
 class OnGrids:
-    """The equation on whatever grid the mass needs."""
+    """The equation on a grid that is made larger when the mass needs it."""
 
     method: FiniteVolume
     problem: Problem
     land: FeatureLandscape
     rules: Rules
-    known: dict[Grid, Terrain]  # the last one
+    known: dict[Grid, Terrain]  # the terrain computed last, by its grid
 
     def terrain(self, grid: Grid) -> Terrain:
-        """The terrain of a grid."""
+        """The terrain of a grid, computed again only if the grid is another one."""
         if grid not in self.known:
             self.known.clear()
             self.known[grid] = terrain_of(self.land, grid, self.problem.beta if self.problem.is_noisy else None)
@@ -192,7 +192,7 @@ def _warned_of_sides(state: Mass) -> list[str]:
 
 @jax.jit
 def steps(scheme: Scheme, masses: Array, now: float, end: float, step: float) -> Moment:
-    """Some hundred steps, or fewer if the end comes first."""
+    """At most STEPS_PER_CALL steps, fewer if the end comes first or a step cannot be taken."""
     noisy, fixed, terrain = scheme.terrain.beta is not None, scheme.fixed, scheme.terrain
     one = partial(_with_noise if noisy else _without_noise, scheme)
 
@@ -203,7 +203,7 @@ def steps(scheme: Scheme, masses: Array, now: float, end: float, step: float) ->
         limit = largest_step(scheme, at)
         dt = jnp.minimum(at.step if fixed else jnp.minimum(at.step, limit), end - at.t)
         moved, error = one(at.masses, at.t, dt)
-        moved = moved / jnp.sum(moved)  # rounding of one step
+        moved = moved / jnp.sum(moved)  # total mass 1, without the rounding of this step
         energy, size = free_energy(terrain, moved)
         falls = energy <= at.energy + SLACK * size
         positive = jnp.min(moved) >= 0
@@ -262,7 +262,7 @@ def _with_noise(scheme: Scheme, masses: Array, t: Array, dt: Array) -> tuple[Arr
 
 
 def largest_step(scheme: Scheme, at: Moment) -> Array:
-    """The step that empties no cell; none with noise."""
+    """The largest step that empties no cell; infinite with noise, where every step is allowed."""
     terrain = scheme.terrain
     if terrain.beta is not None:
         return jnp.asarray(math.inf)

@@ -2,7 +2,8 @@
 
     min over θ of   F(Σ_i m_i δ(θ_i)) + Σ_i m_i |θ_i − θ_i^k|²_{M^{-1}}/(2η),     F = ½ R + λ ∫v dρ
 
-which is W_2 itself while the identity is the best coupling: for points in order in one dimension, for small η beyond.
+The sum is W_2² as long as no other pairing of old and new points is cheaper: in one dimension while the points stay in
+order, in more for small η.
 
 Scheme: Newton's method from θ^k, the linear system by conjugate gradients in the metric of W_2, with a line search, so
 that F cannot rise.  Reference: [jko98].
@@ -83,7 +84,7 @@ def proximal_points(movement: PointStep) -> Array:
 
 @jax.jit
 def transport(movement: PointStep, theta: Array) -> Array:
-    """W²/2η."""
+    """W_2²/(2η) between the points and their start."""
     return movement.weights @ movement.distance(theta) / 2
 
 

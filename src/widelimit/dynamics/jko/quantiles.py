@@ -96,7 +96,7 @@ class QuantileStep:
 
     @cached_property
     def metric(self) -> np.ndarray:
-        """That of W_2², a band."""
+        """The matrix of W_2² as a quadratic form in the edges, a band."""
         third, sixth = self.weights / 3, self.weights / 6
         return _band(third, sixth, third)
 
