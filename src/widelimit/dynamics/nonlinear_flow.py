@@ -27,13 +27,12 @@ from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.frozen import Frozen
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
-from widelimit.problem.mobility import Mobility
 from widelimit.problem.problem import Problem
-from widelimit.solving.clock import whole_steps
+from widelimit.solving.clock import Stretch, whole_steps
 from widelimit.solving.flows import GAVE_UP, HalfStep, Solver, noisy_legs, smooth_legs
 from widelimit.solving.placement import initial_neurons, initial_points
 from widelimit.solving.protocol import Run, view_neurons
-from widelimit.solving.replicas import Leg, Plan, advancing
+from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import stream, streams
 
 State = tuple[Array, Array]  # points, tracers
@@ -45,7 +44,7 @@ class Passive(Frozen, eq=False):
     limit: Interacting
     rules: Rules
 
-    def velocity(self, t: Array, state: State) -> State:
+    def velocity(self, t: Array, state: State, args: None = None) -> State:
         """The velocities of the points (m, D') and of the tracers (n, D)."""
         points, tracers = state
         slope = self._gradient(tracers.reshape(-1, tracers.shape[-1]), points).reshape(tracers.shape)
@@ -66,9 +65,9 @@ class Passive(Frozen, eq=False):
         """Points and tracers back on the sphere, if they live there."""
         return self.limit.retract(state[0]), self.rules.retract(state[1])
 
-    def during(self, rates: Mobility) -> Passive:
+    def during(self, stretch: Stretch) -> Passive:
         """The same flow with another mobility."""
-        return replace(self, limit=self.limit.during(rates), rules=replace(self.rules, mobility=rates))
+        return replace(self, limit=self.limit.during(stretch), rules=self.rules.during(stretch))
 
     def on(self, land: Landscape) -> Passive:
         """The same flow on another landscape."""
@@ -94,7 +93,7 @@ def ready(method: NonlinearFlow, problem: Problem, seed: int, replicas: int | No
         return smooth_legs(flow, problem, solver, start, stop)
 
     keys = (stream(seed, "field"), streams(seed, "noise", replicas))
-    advance = advancing(Plan(legs, keys, replicas, "shared"))
+    advance = Plan(legs, keys, replicas, "shared").advance
     view = view_neurons(landscape(problem, reduced), jnp.full(method.n, 1 / method.n), lambda state: state[1])
     if not problem.is_noisy:
         return Run((points, theta), advance, view, lambda t: t, GAVE_UP)

@@ -27,13 +27,12 @@ from widelimit.errors import require
 from widelimit.frozen import Frozen
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
-from widelimit.problem.mobility import Mobility
 from widelimit.problem.problem import Problem
-from widelimit.solving.clock import whole_steps
+from widelimit.solving.clock import Stretch, whole_steps
 from widelimit.solving.flows import GAVE_UP, HalfStep, Solver, noisy_legs, smooth_legs
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
-from widelimit.solving.replicas import Leg, Plan, advancing_on
+from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import streams
 
 
@@ -44,7 +43,7 @@ class Interacting(Frozen, eq=False):
     rules: Rules
     weights: Array
 
-    def velocity(self, t: Array, theta: Array) -> Array:
+    def velocity(self, t: Array, theta: Array, args: None = None) -> Array:
         """−2 M ∇Ψ(θ; ρ), along the sphere if θ is on it, (n, D)."""
         return self.rules.tangent(theta, -2 * self.rules.rates(t) * self.land.self_gradient(theta, self.weights))
 
@@ -56,9 +55,9 @@ class Interacting(Frozen, eq=False):
         """The neurons back on the sphere, if they live there."""
         return self.rules.retract(theta)
 
-    def during(self, rates: Mobility) -> Interacting:
+    def during(self, stretch: Stretch) -> Interacting:
         """The same flow with another mobility."""
-        return replace(self, rules=replace(self.rules, mobility=rates))
+        return replace(self, rules=self.rules.during(stretch))
 
     def on(self, land: Landscape) -> Interacting:
         """The same particles on another landscape."""
@@ -85,9 +84,8 @@ def ready(method: ParticleFlow, problem: Problem, seed: int, replicas: int | Non
     def legs(start: float, stop: float) -> Iterator[Leg]:
         return noisy_legs(flow, problem, step, start, stop)
 
-    plan = Plan(legs, streams(seed, "noise", replicas), replicas)
-    advance = advancing_on(flow.land, plan, lambda theta: theta, flow.weights)
-    return Run(theta, advance, view_neurons(flow.land, flow.weights), whole_steps(step), too_large(step))
+    plan = Plan(legs, streams(seed, "noise", replicas), replicas, "together", flow.land, flow.weights)
+    return Run(theta, plan.advance, view_neurons(flow.land, flow.weights), whole_steps(step), too_large(step))
 
 
 def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array, replicas: int | None) -> Run:
@@ -97,9 +95,8 @@ def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array
         return smooth_legs(flow, problem, solver, start, stop)
 
     no_keys = None if replicas is None else jnp.zeros(replicas)
-    plan = Plan(legs, no_keys, replicas, "in turn" if solver.stiff else "together")
-    advance = advancing_on(flow.land, plan, lambda theta: theta, flow.weights)
-    return Run(theta, advance, view_neurons(flow.land, flow.weights), lambda t: t, GAVE_UP)
+    plan = Plan(legs, no_keys, replicas, "in turn" if solver.stiff else "together", flow.land, flow.weights)
+    return Run(theta, plan.advance, view_neurons(flow.land, flow.weights), lambda t: t, GAVE_UP)
 
 
 def require_explicit(method: ParticleFlow | NonlinearFlow) -> None:

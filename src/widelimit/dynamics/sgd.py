@@ -46,7 +46,7 @@ from widelimit.problem.schedules import Steps, steps_of
 from widelimit.solving.clock import chunks, whole_steps
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
-from widelimit.solving.replicas import Leg, Plan, advancing
+from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import streams
 
 BLOCK_ROWS = 128
@@ -251,7 +251,7 @@ def ready(method: SGD, problem: Problem, seed: int, replicas: int | None) -> Run
             yield Leg(fixed, span, span[1] * method.step)
 
     keys = streams(seed, "data", replicas), streams(seed, "noise", replicas)
-    advance = advancing(Plan(legs, keys, replicas, "grouped"))
+    advance = Plan(legs, keys, replicas, "grouped").advance
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
     view = view_neurons(landscape(problem), jnp.full(method.n, 1 / method.n))
     return Run(theta, advance, view, whole_steps(method.step), advice)

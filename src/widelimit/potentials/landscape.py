@@ -31,9 +31,7 @@ from widelimit.problem.regularisers import Penalty
 
 Rho = Measure | ArrayLike
 Found = TypeVar("Found")
-Moved = TypeVar("Moved")
-Look = Callable[[Moved], tuple[Array, Array]]
-Move = Callable[["Landscape", Moved], Moved]
+Move = Callable[["Landscape", Array], Array]
 
 
 class Landscape(Frozen, ABC, eq=False):
@@ -104,16 +102,15 @@ class Landscape(Frozen, ABC, eq=False):
         """∇Ψ at every particle of ρ = Σ_j weights_j δ(θ_j) in the field of that same ρ, (n, D)."""
         return self.gradient(theta, theta, weights)
 
-    def carry(self, state: Moved, look: Look, move: Move) -> Moved:
-        """The state after ``move(landscape, state)``, on a cheaper landscape where one is accurate enough.
+    def carry(self, theta: Array, weights: Array, move: Move) -> Array:
+        """θ after ``move(landscape, θ)``, on a cheaper landscape where one is accurate enough.
 
         A landscape with cheaper versions of itself must certify the chosen one at the start and at the end of the move;
         here there is none, and the landscape itself is used.
 
-        look   state ↦ θ, (n, D) or (R, n, D) with replicas, and weights; called on values, not on traced arrays
-        move   (landscape, state) ↦ the state after the move
+        theta   (n, D), or (R, n, D) with replicas, the worst of which decides; values, not traced arrays
         """
-        return move(self, state)
+        return move(self, theta)
 
     def psi_of(self, theta: Array, points: Array, weights: Array) -> Array:
         """Ψ, traceable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -36,6 +37,11 @@ class Saves:
     times: list[float] = field(default_factory=list)
     risk: list[np.ndarray] = field(default_factory=list)
     observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def most(self) -> float:
+        """1 + the first risk, against which a divergence is judged; infinite before anything is saved."""
+        return 1 + float(np.max(self.risk[0])) if self.risk else math.inf
 
     def add(self, t: float, risk: np.ndarray, measures: Measure | list[Measure]) -> None:
         """Save the risk and what the observers say of a measure, or of the measure of every replica."""

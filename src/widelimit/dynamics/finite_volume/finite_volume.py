@@ -41,7 +41,6 @@ from widelimit.frozen import Frozen, static
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
-from widelimit.problem.schedules import Schedule
 from widelimit.solving.clock import stretches
 from widelimit.solving.protocol import Run, Tick, require_single, view_cells
 
@@ -69,7 +68,7 @@ class Moment(NamedTuple):
 
 
 class Scheme(Frozen, eq=False):
-    """The equation on one grid: its terrain, and ξ M of every coordinate, on the clock (no schedule) or in time.
+    """The equation on one grid: its terrain, and the rules that give ξ M, on the clock or in time.
 
     tolerance  error of an adaptive step
     fixed      whether the step is given
@@ -77,14 +76,8 @@ class Scheme(Frozen, eq=False):
 
     terrain: Terrain
     rules: Rules
-    xi: Schedule | None
     tolerance: float
     fixed: bool = static()
-
-    def pace(self, t: Array) -> Array:
-        """ξ M, (D,)."""
-        rates = self.rules.rates(t)
-        return rates if self.xi is None else rates * self.xi(t)
 
 
 @dataclass(frozen=True)
@@ -108,23 +101,21 @@ class OnGrids:
         """The masses at a later time."""
         begin = start
         for part in stretches(self.problem, start, stop, in_time=self.method.step is not None):
-            rules, now = replace(self.rules, mobility=part.rates), part.start
+            rules, now = self.rules.during(part), part.start
             while now < part.stop:
-                state, now = self.some_steps(state, (rules, part.xi), now, part.stop)
+                state, now = self.some_steps(state, rules, now, part.stop)
                 if not np.isfinite(state.masses).all():
                     return state
                 tick(begin + (part.end - begin) * (now - part.start) / (part.stop - part.start))
             begin = part.end
         return state
 
-    def some_steps(
-        self, state: Mass, law: tuple[Rules, Schedule | None], now: float, end: float
-    ) -> tuple[Mass, float]:  # fmt: skip
+    def some_steps(self, state: Mass, rules: Rules, now: float, end: float) -> tuple[Mass, float]:
         """Some steps, on a larger grid if they reach the ends of this one."""
         fixed, method = self.method.step is not None, self.method
         while True:
             wish = method.step if method.step is not None else min(state.step, end - now)
-            scheme = Scheme(self.terrain(state.grid), *law, method.tolerance, fixed)
+            scheme = Scheme(self.terrain(state.grid), rules, method.tolerance, fixed)
             moment = steps(scheme, jnp.asarray(state.masses), now, end, wish)
             _complain(int(moment.status), float(moment.step), method)
             if int(moment.status) == STUCK:
@@ -249,7 +240,7 @@ class Exchange(NamedTuple):
 
 def _with_noise(scheme: Scheme, masses: Array, t: Array, dt: Array) -> tuple[Array, Array]:
     """Masses after a step, and its error."""
-    terrain, rates = scheme.terrain, scheme.pace(t + dt / 2)
+    terrain, rates = scheme.terrain, scheme.rules.rates(t + dt / 2)
     now, first = Exchange(terrain, rates, potential(terrain, masses)), masses
     for c in range(masses.ndim):
         first = now.along(c, implicit_step, first, dt)
@@ -266,7 +257,7 @@ def largest_step(scheme: Scheme, at: Moment) -> Array:
     terrain = scheme.terrain
     if terrain.beta is not None:
         return jnp.asarray(math.inf)
-    speeds = velocities(terrain, scheme.pace(at.t), potential(terrain, at.masses))
+    speeds = velocities(terrain, scheme.rules.rates(at.t), potential(terrain, at.masses))
     courant = sum(
         (jnp.max(jnp.abs(v), initial=0.0) / h for v, h in zip(speeds, terrain.widths, strict=True)), jnp.asarray(0.0)
     )
@@ -275,7 +266,7 @@ def largest_step(scheme: Scheme, at: Moment) -> Array:
 
 def _without_noise(scheme: Scheme, masses: Array, t: Array, dt: Array) -> tuple[Array, Array]:
     """Masses after a step, and the error of the features they give."""
-    terrain, pace = scheme.terrain, scheme.pace
+    terrain, pace = scheme.terrain, scheme.rules.rates
     first = masses + dt * upwind_change(terrain, pace(t), masses)
     moved = (masses + first + dt * upwind_change(terrain, pace(t + dt), first)) / 2
     off = mean_features(terrain, moved - first)
