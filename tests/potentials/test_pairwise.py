@@ -172,7 +172,7 @@ def crowd():
 def by_series(full, points):
     """R by one, four and all runs of Mehler's series, and the bounds of what each leaves out."""
     columns = full.penalty.columns
-    seen = [(family, seen_by(family, *columns.split(points))) for family in full.families]
+    seen = [(family, seen_by(family, full.sigma, *columns.split(points))) for family in full.families]
     left = sum(bounds(family, full.sigma, at, EQUAL, columns.scalars).risk for family, at in seen)
     risks = [sum(pair_series.risk(family, full.sigma, k, at, EQUAL) for family, at in seen) for k in (1, 4, 13)]
     return risks, left[jnp.array([0, 3, 12])]

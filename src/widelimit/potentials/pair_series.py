@@ -55,6 +55,7 @@ class Neurons(NamedTuple):
     a      (n,)            outer weights
     u      (n, d)          directions, 0 for w = 0
     m, s   (classes, n)    mean and deviation of the pre-activation
+    b      (classes, n, …) B_1, B_2, …, two more of them than the series may have
     corr   (n, n)          cosines, 0 on the diagonal
     """
 
@@ -62,6 +63,7 @@ class Neurons(NamedTuple):
     u: Array
     m: Array
     s: Array
+    b: Array
     corr: Array
 
 
@@ -82,14 +84,15 @@ def families(data: DataLaw) -> tuple[Family, ...]:
     return tuple(Family(*map(jnp.asarray, part)) for part in parts)
 
 
-def seen_by(family: Family, a: Array, b: Array, w: Array) -> Neurons:
+def seen_by(family: Family, activation: Activation, a: Array, b: Array, w: Array) -> Neurons:
     """The neurons a σ(⟨w, x⟩ + b) in the coordinates of one family."""
     v = w * family.base
     r = length(v)
     u = v / jnp.where(r > 0, r, 1.0)[:, None]
     s = jnp.asarray(family.tau)[:, None] * r
     corr = off_diagonal(jnp.clip(u @ u.T, -1.0, 1.0))
-    return Neurons(a, u, jnp.broadcast_to(b, s.shape), s, corr)
+    m = jnp.broadcast_to(b, s.shape)
+    return Neurons(a, u, m, s, slopes(activation, m, s, SERIES_ORDER + 2), corr)
 
 
 def off_diagonal(x: Array) -> Array:
@@ -113,7 +116,7 @@ def field(
     """What one family adds to ∂Ψ/∂a and ∂Ψ/∂b, for those that exist, and to ∂Ψ/∂w, (n, d); K = 8 ``runs``."""
     order = SERIES_ORDER
     load, p, tau = weights * at.a, jnp.asarray(family.p)[:, None], jnp.asarray(family.tau)[:, None]
-    b, mean = slopes(activation, at.m, at.s, order + 2), value(activation, at.m, at.s)
+    b, mean = at.b, value(activation, at.m, at.s)
     own, by_m, by_s = _moments(activation, at)
     residual = mean @ load - family.y
     right = orders_first(b * at.s[..., None], order, 0, np.ones_like)
@@ -144,7 +147,7 @@ def _moments(activation: Activation, at: Neurons) -> tuple[Array, Array, Array]:
 def risk(family: Family, activation: Activation, runs: Array | int, at: Neurons, weights: Array) -> Array:
     """What one family adds to R: Σ_c p_c [(y_c − F_c)² + Σ_i l_i² (E σ² − A_0²) + Σ_{i≠j} l_i l_j Σ_{1≤k≤K} …]."""
     load, order = weights * at.a, SERIES_ORDER
-    b = slopes(activation, at.m, at.s, order) * at.s[..., None]
+    b = at.b * at.s[..., None]
     mean = value(activation, at.m, at.s)
     diagonal = (mean_square(activation, at.m, at.s) - mean**2) @ load**2
     left, right = (orders_first(x, order, 0, np.ones_like) for x in (b * family.p[:, None, None], b))

@@ -92,7 +92,7 @@ class PairwiseLandscape(Landscape, eq=False):
         columns = self.penalty.columns
         total = self.penalty.gradient(theta)
         for family in self.families:
-            at = seen_by(family, *columns.split(theta))
+            at = seen_by(family, self.sigma, *columns.split(theta))
             scalar, by_w = pair_series.field(family, self.sigma, self.runs, at, weights, columns.scalars)
             total += jnp.concatenate([*(scalar[name][:, None] for name in columns.scalars), by_w], axis=1)
         if columns.kept:
@@ -198,7 +198,7 @@ def _series_risk(landscape: PairwiseLandscape, points: Array, weights: Array) ->
     columns = landscape.penalty.columns
 
     def one(points: Array) -> tuple[Array, Array]:
-        seen = [(family, seen_by(family, *columns.split(points))) for family in landscape.families]
+        seen = [(family, seen_by(family, landscape.sigma, *columns.split(points))) for family in landscape.families]
         errors = sum(bounds(f, landscape.sigma, at, weights, columns.scalars).risk for f, at in seen)
         good = errors <= landscape.tolerance
         last = jnp.where(jnp.any(good), jnp.argmax(good), len(ORDERS) - 1)
@@ -217,7 +217,13 @@ def _gradient_errors(landscape: PairwiseLandscape, theta: Array, weights: Array)
 
     def one(theta: Array) -> Array:
         parts = [
-            bounds(family, landscape.sigma, seen_by(family, *columns.split(theta)), weights, columns.scalars)
+            bounds(
+                family,
+                landscape.sigma,
+                seen_by(family, landscape.sigma, *columns.split(theta)),
+                weights,
+                columns.scalars,
+            )
             for family in landscape.families
         ]
         scale = jnp.max(sum(part.scale for part in parts))

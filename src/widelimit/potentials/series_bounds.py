@@ -27,7 +27,6 @@ from jax import Array
 
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER
 from widelimit.potentials.pair_series import Family, Neurons
-from widelimit.potentials.smoothing import slopes
 from widelimit.potentials.square_moments import mean_square_slope
 from widelimit.problem.activations import Activation
 
@@ -53,11 +52,12 @@ def bounds(family: Family, activation: Activation, at: Neurons, weights: Array, 
     def arm(cut: Array, kappa: np.ndarray | float, K: np.ndarray | int) -> Array:
         return jnp.abs(at.a) * cut * (kappa * tau + has_b / np.sqrt(K + 1)) + has_a * at.s * cut / (K + 1)
 
-    squares = slopes(activation, at.m, at.s, SERIES_ORDER) ** 2
+    squares = at.b[..., :SERIES_ORDER] ** 2
     left = whole - jnp.einsum("cnk,ok->ocn", squares, np.where(k <= ORDERS[:, None], k, 0.0))
     cut = jnp.sqrt(jnp.maximum(left, ROUNDING * whole))
     push = load * at.s * cut
-    pull = jnp.max(jnp.abs(at.corr), axis=1) ** (K - 4.0) * (push @ at.corr**4)
+    near = (push.reshape(-1, push.shape[-1]) @ at.corr**4).reshape(push.shape)
+    pull = jnp.max(jnp.abs(at.corr), axis=1) ** (K - 4.0) * near
     kappa = 1 + np.sqrt((K + 2) / (K + 1))
     whole_cut = jnp.sqrt(whole)
     return Bounds(
