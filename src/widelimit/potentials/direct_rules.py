@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -24,39 +23,23 @@ import numpy as np
 from jax import Array
 from jax.custom_batching import custom_vmap
 
-from widelimit.errors import InputError
+from widelimit.errors import InputError, require
 from widelimit.potentials.chunks import by_chunks
 from widelimit.potentials.hermite import orthonormal_hermite
 from widelimit.potentials.normal import density
+from widelimit.problem.activations import General
+from widelimit.problem.activations.kinks import slope_of
 
 REACH = 12.5  # √φ(12.5) < 1e−17, and |h_k √φ| < 1
 RUNGS = (512, 4096)
 SMALLER = 128  # nodes of the rule that shows how the reach grows with the size
 VALUES = 1 << 18  # of the function at a time
 AGREEMENT = 1e-12
+MOST_KINKS = 32
 TRIED = 10.0 ** np.arange(-2.0, 1.26, 0.125)  # deviations s at which a rule is tried
 
 
 Points = tuple[Array, Array]  # m and s
-
-
-class GeneralFunction(Protocol):
-    """A hashable function, smooth between its kinks."""
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-
-    @property
-    def kinks(self) -> tuple[float, ...]:
-        """Where its slope jumps, in increasing order."""
-
-    @property
-    def derivative(self) -> Callable[[Array], Array] | None:
-        """σ', if it is known."""
-
-    def __call__(self, x: Array) -> Array:
-        """σ(x)."""
 
 
 @dataclass(frozen=True)
@@ -66,24 +49,17 @@ class Ladder:
     limits: tuple[float, ...]
 
 
-def mean(activation: GeneralFunction, m: Array, s: Array, of: Callable[[Array], Array] | None = None) -> Array:
+def mean(activation: General, m: Array, s: Array, of: Callable[[Array], Array] | None = None) -> Array:
     """E σ(m + sG), or that of another function with the kinks of σ."""
     return _climb(activation, m, s, lambda n, at: _mean(activation, n, at, of or activation)[..., None])[..., 0]
 
 
-def slopes(activation: GeneralFunction, m: Array, s: Array, order: int) -> Array:
+def slopes(activation: General, m: Array, s: Array, order: int) -> Array:
     """B_1, …, B_order, stacked on a new last axis."""
     return _climb(activation, m, s, lambda n, at: _slopes(activation, n, at, order))
 
 
-def slope_of(activation: GeneralFunction) -> Callable[[Array], Array]:
-    """σ'."""
-    if activation.derivative is not None:
-        return activation.derivative
-    return lambda x: jax.jvp(activation, (x,), (jnp.ones_like(x),))[1]
-
-
-def _climb(activation: GeneralFunction, m: Array, s: Array, rule: Callable[[int, Points], Array]) -> Array:
+def _climb(activation: General, m: Array, s: Array, rule: Callable[[int, Points], Array]) -> Array:
     """Apply the smallest rule that reaches the largest s, to a bounded number of points at a time."""
     limits = jnp.asarray(ladder(activation).limits[:-1])
     rung = jnp.searchsorted(limits, _largest(jax.lax.stop_gradient(s)))
@@ -125,10 +101,10 @@ def legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
     return x, w
 
 
-def _panels(activation: GeneralFunction, n: int, m: Array, s: Array) -> tuple[Array, Array]:
+def _panels(activation: General, n: int, m: Array, s: Array) -> tuple[Array, Array]:
     """Gauss–Legendre nodes between the kinks, and their weights with the normal density in them, (…, nodes)."""
     x, w = legendre(n // 8)
-    gap = jnp.asarray(activation.kinks) - m[..., None]
+    gap = jnp.asarray(activation.bends) - m[..., None]
     breaks = jnp.clip(gap / jnp.maximum(s, 1e-300)[..., None], -REACH, REACH)
     end = jnp.full((*m.shape, 1), REACH)
     edges = jnp.concatenate([-end, breaks, end], axis=-1)
@@ -138,17 +114,17 @@ def _panels(activation: GeneralFunction, n: int, m: Array, s: Array) -> tuple[Ar
     return g.reshape(*m.shape, -1), weights.reshape(*m.shape, -1)
 
 
-def _mean(activation: GeneralFunction, n: int, at: Points, of: Callable[[Array], Array]) -> Array:
+def _mean(activation: General, n: int, at: Points, of: Callable[[Array], Array]) -> Array:
     m, s = at
-    g, weights = _panels(activation, n, m, s) if activation.kinks else _trapezoid(n)
+    g, weights = _panels(activation, n, m, s) if activation.bends else _trapezoid(n)
     return jnp.sum(weights * of(m[..., None] + s[..., None] * g), axis=-1)
 
 
-def _slopes(activation: GeneralFunction, n: int, at: Points, order: int) -> Array:
+def _slopes(activation: General, n: int, at: Points, order: int) -> Array:
     m, s = at
     roots = np.sqrt(np.arange(1.0, order + 1))
     slope = slope_of(activation)
-    if not activation.kinks:
+    if not activation.bends:
         g, weights = _trapezoid(n)
         table = weights[:, None] * orthonormal_hermite(g, order - 1) / roots
         return slope(m[..., None] + s[..., None] * g) @ table
@@ -158,10 +134,10 @@ def _slopes(activation: GeneralFunction, n: int, at: Points, order: int) -> Arra
 
 
 @lru_cache(maxsize=64)
-def ladder(activation: GeneralFunction) -> Ladder:
+def ladder(activation: General) -> Ladder:
     """Measure the reach of every rule for this function; refuse a function that no rule can integrate."""
     with jax.ensure_compile_time_eval():
-        _check_continuous(activation)
+        _check_kinks(activation)
         first, second = (_reach(activation, n) for n in (SMALLER, RUNGS[0]))
         if second < min(max(1.0, 2.5 * first), TRIED[-1]):
             raise InputError(
@@ -172,9 +148,15 @@ def ladder(activation: GeneralFunction) -> Ladder:
         return Ladder(tuple(second * n / RUNGS[0] for n in RUNGS))
 
 
-def _check_continuous(activation: GeneralFunction) -> None:
-    """Refuse a jump of σ itself at a kink."""
-    for t in activation.kinks:
+def _check_kinks(activation: General) -> None:
+    """Refuse too many kinks, and a jump of σ itself at one."""
+    require(
+        len(activation.bends) <= MOST_KINKS,
+        f"the activation {activation.name!r} must have at most {MOST_KINKS} kinks to be integrated",
+        len(activation.bends),
+        "take one that bends less often",
+    )
+    for t in activation.bends:
         below, above = (float(activation(jnp.asarray(t + shift))) for shift in (-1e-9, 1e-9))
         if abs(above - below) > 1e-6 * (1 + abs(above)):
             raise InputError(
@@ -183,7 +165,7 @@ def _check_continuous(activation: GeneralFunction) -> None:
             )
 
 
-def _reach(activation: GeneralFunction, n: int) -> float:
+def _reach(activation: General, n: int) -> float:
     """Largest s tried up to which n and 2n − 1 nodes agree at every mean tried, relative to the largest value."""
 
     @jax.jit

@@ -26,11 +26,11 @@ from widelimit.coordinates import length
 from widelimit.frozen import static
 from widelimit.potentials import pair_series
 from widelimit.potentials.landscape import Landscape, Look, Move, Moved, each
-from widelimit.potentials.pair_kernels import SERIES_ORDER, Pair, kernel
+from widelimit.potentials.pair_kernels import SERIES_ORDER, Pair, is_closed, kernel
 from widelimit.potentials.pair_series import Family, deviations, families, seen_by
 from widelimit.potentials.series_bounds import bounds, climb
 from widelimit.potentials.smoothing import value
-from widelimit.problem.activations import Activation, General, Logistic
+from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
@@ -124,7 +124,7 @@ class PairwiseLandscape(Landscape, eq=False):
         if self.order is None:
             return True
         order, error = _certified(self, (self.order,) * len(ORDERS), (np.inf, self.tolerance), theta, weights)
-        is_last = self.order == ORDERS[-1] and self._is_open
+        is_last = self.order == ORDERS[-1] and not is_closed(self.sigma)
         return order is not None or (is_last and self._or_last(order, "gradient", error[1]) is not None)
 
     def risk_of(self, points: Array, weights: Array) -> Array:
@@ -133,16 +133,11 @@ class PairwiseLandscape(Landscape, eq=False):
         order = self._or_last(order, "risk", error[0])
         return _kernel_risk(self, points, weights) if order is None else _series_risk(self, order, points, weights)
 
-    @property
-    def _is_open(self) -> bool:
-        """Whether the kernel lacks a closed form."""
-        return isinstance(self.sigma, General | Logistic)
-
     def _or_last(self, order: int | None, what: str, error: float) -> int | None:
         """A certified order; else the last, if its error is small or there is no closed kernel to fall back on."""
         if order is not None:
             return order
-        if not error <= self.tolerance and not self._is_open:
+        if not error <= self.tolerance and is_closed(self.sigma):
             return None
         if not error <= self.tolerance:
             warnings.warn(

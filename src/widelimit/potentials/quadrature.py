@@ -26,25 +26,26 @@ from jax.custom_batching import custom_vmap
 
 from widelimit.errors import InputError
 from widelimit.potentials import direct_rules
-from widelimit.potentials.direct_rules import GeneralFunction, ladder, slope_of
+from widelimit.potentials.direct_rules import ladder, slope_of
 from widelimit.potentials.moment_table import HIGHEST, Table
 from widelimit.potentials.table_plan import plan
+from widelimit.problem.activations import General
 
 ORDERS = (1, 2, 4, 8, HIGHEST)  # to which an order is rounded up: whole vectors of numbers are quicker
 
 
-def mean_value(activation: GeneralFunction, m: Array, s: Array) -> Array:
+def mean_value(activation: General, m: Array, s: Array) -> Array:
     """A_0(m, s)."""
     return _mean(activation, table(activation), m, s)
 
 
-def square_of_slope(activation: GeneralFunction, m: Array, s: Array) -> Array:
+def square_of_slope(activation: General, m: Array, s: Array) -> Array:
     """E σ'(m + sG)²."""
     square = SlopeSquared(activation)
     return _mean(activation, table(square), m, s, square)
 
 
-def scaled_slopes(activation: GeneralFunction, m: Array, s: Array, order: int) -> Array:
+def scaled_slopes(activation: General, m: Array, s: Array, order: int) -> Array:
     """B_1, …, B_order, stacked on a new last axis."""
     known = table(activation)
     if known is None:
@@ -59,7 +60,7 @@ def scaled_slopes(activation: GeneralFunction, m: Array, s: Array, order: int) -
 
 
 def _mean(
-    activation: GeneralFunction, known: Table | None, m: Array, s: Array, of: Callable[[Array], Array] | None = None
+    activation: General, known: Table | None, m: Array, s: Array, of: Callable[[Array], Array] | None = None
 ) -> Array:
     """E of a function with the kinks and the ladder of σ, by its table where it has one."""
 
@@ -107,12 +108,12 @@ def _(size: int, batched: list[bool], covered: Array) -> tuple[Array, bool]:
 class SlopeSquared:
     """x ↦ σ'(x)², equal and hashed by σ."""
 
-    activation: GeneralFunction
+    activation: General
 
     @property
-    def kinks(self) -> tuple[float, ...]:
+    def bends(self) -> tuple[float, ...]:
         """Where it jumps."""
-        return self.activation.kinks
+        return self.activation.bends
 
     def __call__(self, x: Array) -> Array:
         """σ'(x)²."""
@@ -120,13 +121,13 @@ class SlopeSquared:
 
 
 @lru_cache(maxsize=64)
-def table(activation: GeneralFunction | SlopeSquared) -> Table | None:
+def table(activation: General | SlopeSquared) -> Table | None:
     """The table of a function, planned once; refuse a function that no rule can integrate."""
     ladder(activation.activation if isinstance(activation, SlopeSquared) else activation)
-    return plan(activation, activation.kinks)
+    return plan(activation, activation.bends)
 
 
-def check_traceable(activation: GeneralFunction) -> None:
+def check_traceable(activation: General) -> None:
     """Refuse a function that JAX cannot trace elementwise."""
     probe = jax.ShapeDtypeStruct((3,), float)
     try:

@@ -25,6 +25,7 @@ from jax import Array
 from widelimit.potentials.direct_rules import legendre
 from widelimit.potentials.hermite import orthonormal_hermite
 from widelimit.potentials.moment_table import HIGHEST, RATIO, Table, width
+from widelimit.problem.activations.on_host import on_host
 
 BROAD, FAR, SIDE = 8.0, 16.0, 320.0  # largest deviation, largest |m|, and largest |m|/b
 LOWEST = 0.1  # smallest deviation of a function with kinks
@@ -35,7 +36,6 @@ DEGREE, RADIUS = 26, 8.0  # of the interpolation, the radius in units b
 REACH, WIDER = 12.5, 14.0
 AGREEMENT = 1e-12
 INTERPOLATION = 1e-14  # relative size of the last Chebyshev coefficients
-CHUNK = 1 << 14  # points handed to the function at a time
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,6 @@ def _weights(n: int, reach: float, count: int) -> tuple[np.ndarray, np.ndarray]:
     g = np.linspace(-reach, reach, n)
     weights = np.exp(-0.5 * g * g) * (g[1] - g[0]) / math.sqrt(2 * math.pi)
     return g, weights[:, None] * orthonormal_hermite(g, count - 1)
-
-
-def on_host(function: Callable[[Array], Array]) -> Callable[[np.ndarray], np.ndarray]:
-    """The function on NumPy arrays, compiled once."""
-    compiled = jax.jit(function)
-
-    def call(x: np.ndarray) -> np.ndarray:
-        parts = np.resize(x, (-(-x.size // CHUNK), CHUNK)) if x.size else np.empty((0, CHUNK))
-        return np.concatenate([np.empty(0), *(compiled(part) for part in parts)])[: x.size].reshape(x.shape)
-
-    return call
 
 
 def plan(function: Callable[[Array], Array], kinks: tuple[float, ...]) -> Table | None:
