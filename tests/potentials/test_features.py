@@ -17,8 +17,8 @@ from scipy.special import roots_jacobi
 
 import widelimit as wl
 from widelimit.measures import Cloud
-from widelimit.potentials.reduced_landscape import multi_orders, multi_weight
 from widelimit.potentials.hermite import angle_moment
+from widelimit.potentials.reduced_landscape import multi_orders, multi_weight
 
 DRAWS = 20_000
 TOLERANCE = 1e-5  # of the sum over Hermite orders, far below the Monte Carlo error

@@ -5,7 +5,7 @@ below 1e−17 for the spacings h used.
 """
 
 import math
-from functools import lru_cache, partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +33,7 @@ EXACT = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def rule(steps):
     """Nodes on [−13, 13] and, for every order, weights with h_k φ in them."""
     with mp.workdps(30):
