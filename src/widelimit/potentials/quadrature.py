@@ -13,7 +13,6 @@ that part is skipped.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,10 +25,11 @@ from jax.custom_batching import custom_vmap
 
 from widelimit.errors import InputError
 from widelimit.potentials import direct_rules
-from widelimit.potentials.direct_rules import ladder, slope_of
-from widelimit.potentials.moment_table import HIGHEST, Table
+from widelimit.potentials.direct_rules import ladder
+from widelimit.potentials.moment_table import HIGHEST, Table, root
 from widelimit.potentials.table_plan import plan
 from widelimit.problem.activations import General
+from widelimit.problem.activations.kinks import slope_of
 
 ORDERS = (1, 2, 4, 8, HIGHEST)  # to which an order is rounded up: whole vectors of numbers are quicker
 
@@ -48,15 +48,11 @@ def square_of_slope(activation: General, m: Array, s: Array) -> Array:
 def scaled_slopes(activation: General, m: Array, s: Array, order: int) -> Array:
     """B_1, …, B_order, stacked on a new last axis."""
     known = table(activation)
-    if known is None:
+    if known is None or order > HIGHEST:
         return direct_rules.slopes(activation, m, s, order)
-    enough = next((k for k in ORDERS if k >= order), HIGHEST)
-    low = _slopes(known, m, s, enough)
-    if order <= HIGHEST:
-        return _repair(known, low, lambda m, s: direct_rules.slopes(activation, m, s, enough), m, s)[..., :order]
-    whole = direct_rules.slopes(activation, m, s, order)
-    low = jnp.where(known.covers(m, s, jnp)[..., None], low, whole[..., :HIGHEST])
-    return jnp.concatenate([low, whole[..., HIGHEST:]], axis=-1)
+    enough = next(k for k in ORDERS if k >= order)
+    by_table = _slopes(known, m, s, enough)
+    return _repair(known, by_table, lambda m, s: direct_rules.slopes(activation, m, s, enough), m, s)[..., :order]
 
 
 def _mean(
@@ -74,7 +70,7 @@ def _mean(
 
 def _slopes(known: Table, m: Array, s: Array, order: int) -> Array:
     """B_1, …, B_order from the table."""
-    roots = np.array([math.sqrt(math.factorial(k)) for k in range(1, order + 1)])
+    roots = np.array([root(k) for k in range(1, order + 1)])
     scaled, unit = known.derivatives(m, s, order, jnp)
     power, powers = 1 / unit, []
     for _ in range(order):
@@ -85,7 +81,7 @@ def _slopes(known: Table, m: Array, s: Array, order: int) -> Array:
 
 def _repair(known: Table, found: Array, by_rule: Callable[[Array, Array], Array], m: Array, s: Array) -> Array:
     """What the table found, with the rule in its place where it does not cover; no rule is run if it always does."""
-    covered = known.covers(jax.lax.stop_gradient(m), jax.lax.stop_gradient(s), jnp)
+    covered = known.covers(m, s, jnp)
 
     def repaired(found: Array, m: Array, s: Array) -> Array:
         return jnp.where(covered[..., None], found, by_rule(m, s))
@@ -106,14 +102,9 @@ def _(size: int, batched: list[bool], covered: Array) -> tuple[Array, bool]:
 
 @dataclass(frozen=True)
 class SlopeSquared:
-    """x ↦ σ'(x)², equal and hashed by σ."""
+    """x ↦ σ'(x)², equal and hashed by σ; it jumps where σ bends."""
 
     activation: General
-
-    @property
-    def bends(self) -> tuple[float, ...]:
-        """Where it jumps."""
-        return self.activation.bends
 
     def __call__(self, x: Array) -> Array:
         """σ'(x)²."""
@@ -123,8 +114,8 @@ class SlopeSquared:
 @lru_cache(maxsize=64)
 def table(activation: General | SlopeSquared) -> Table | None:
     """The table of a function, planned once; refuse a function that no rule can integrate."""
-    ladder(activation.activation if isinstance(activation, SlopeSquared) else activation)
-    return plan(activation, activation.bends)
+    bent = activation.activation if isinstance(activation, SlopeSquared) else activation
+    return plan(activation, bent.bends, ladder(bent)[0])
 
 
 def check_traceable(activation: General) -> None:
