@@ -16,6 +16,7 @@ Names are imported on first use, so that ``widelimit --help`` answers without lo
 """
 
 import importlib
+import itertools
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from widelimit.interfaces.figures import figure
     from widelimit.measures import Cloud, Density
     from widelimit.potentials.landscapes import landscape, reduce
-    from widelimit.problem import activations, data, initial, neurons, schedules
+    from widelimit.problem import activations, data, initial, neurons, regularisers, schedules
     from widelimit.problem.mobility import Mobility
     from widelimit.problem.problem import Problem
     from widelimit.solving.solution import Solution
@@ -49,50 +50,6 @@ if TYPE_CHECKING:
     from widelimit.theory.gibbs import Gibbs, gibbs
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.rates import Rates, rates
-
-__all__ = [
-    "GD",
-    "JKO",
-    "SGD",
-    "Bias",
-    "Cloud",
-    "Comparison",
-    "Cooling",
-    "Decay",
-    "Density",
-    "Diverged",
-    "FiniteVolume",
-    "Gibbs",
-    "InputError",
-    "Interrupted",
-    "MeanField",
-    "Mobility",
-    "NonlinearFlow",
-    "ParticleFlow",
-    "Problem",
-    "Rates",
-    "Solution",
-    "Spec",
-    "activations",
-    "commute",
-    "compare",
-    "cooling",
-    "data",
-    "decay",
-    "figure",
-    "gibbs",
-    "initial",
-    "landscape",
-    "load",
-    "neurons",
-    "observables",
-    "particle_bias",
-    "rates",
-    "reduce",
-    "regularisers",
-    "schedules",
-    "solve",
-]
 
 _HOMES = {
     "problem.problem": ("Problem",),
@@ -117,6 +74,8 @@ _MODULES = {
     "widelimit.problem": ("activations", "data", "initial", "neurons", "regularisers", "schedules"),
     "widelimit": ("observables",),
 }
+
+__all__ = sorted(itertools.chain(*_HOMES.values(), *_MODULES.values()))
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,8 @@
     WIDELIMIT_CACHE=FOLDER    they are kept there
 
 A folder that cannot be written to, or a broken entry in it, is ignored: the function is then compiled again. JAX's own
-variable JAX_COMPILATION_CACHE_DIR has the last word. Nothing here imports JAX, which reads the variables when it is.
+variable JAX_COMPILATION_CACHE_DIR, if set, overrides all this. JAX reads these variables when it is imported; nothing
+here imports it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,10 @@ def static(**options: Any) -> Any:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field, static))
 class Frozen:
-    """A frozen dataclass whose fields JAX traces, see above; constructors check, pytrees of tracers are not checked."""
+    """A frozen dataclass whose fields JAX traces, see above.
+
+    Only the constructor checks its arguments: a value that JAX rebuilds from traced numbers is not checked again.
+    """
 
     def __init_subclass__(cls, eq: bool = True, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -66,7 +69,7 @@ class Value(Frozen):
     def arguments(self) -> Mapping[str, Any]:
         """The arguments that differ from their defaults."""
         found = {}
-        for f in dataclasses.fields(self):  # type: ignore[arg-type]
+        for f in dataclasses.fields(self):
             value, default = getattr(self, f.name), f.default
             if f.default_factory is not MISSING:
                 default = f.default_factory()

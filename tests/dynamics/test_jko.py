@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics.jko.quantiles import Movement
+from widelimit.dynamics.jko.quantiles import QuantileStep
 from widelimit.observables import free_energy, wasserstein
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
@@ -36,7 +36,7 @@ def test_slopes_of_a_quantile_step_are_those_of_its_value(d):
     rng = np.random.default_rng(0)
     start = np.sort(rng.uniform(0.3, 1.5, 9))
     weights = rng.dirichlet(np.ones(8))
-    step = Movement(wl.landscape(classes(), reduced=True), 20.0, d, weights, start, 0.1)
+    step = QuantileStep(wl.landscape(classes(), reduced=True), 20.0, d, weights, start, 0.1)
     edges, h = start + rng.uniform(0, 0.5) * np.diff(start).min() * rng.uniform(-0.4, 0.4, 9), 1e-6
     gradient, band, features = step.slopes(edges)
     hessian = np.diag(band[0]) + np.diag(band[1, :-1], 1) + np.diag(band[1, :-1], -1)

@@ -2,7 +2,6 @@ import json
 import runpy
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -35,10 +34,10 @@ def test_demo_json_is_one_document_and_compares_equal_times(tmp_path, capsys):
 
 
 def test_an_interrupted_demo_exits_130_and_keeps_the_finished_run(tmp_path, capsys, monkeypatch):
-    def stop(setting, finite):
+    def stop(demo, finite):
         raise wl.Interrupted(finite)
 
-    monkeypatch.setattr("widelimit.experiments.demo.run_limit", stop)
+    monkeypatch.setattr("widelimit.experiments.demo.Demo.run_limit", stop)
     assert run(["demo", *QUICK, "--out", str(tmp_path)]) == 130
     assert (tmp_path / "sgd.nc").is_file()
 
@@ -85,16 +84,13 @@ def test_a_start_of_the_wrong_shape_is_one_sentence_and_exit_2(tmp_path, capsys)
     assert "(5, 7)" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--delta", "2"], ["demo", "--activation", "rleu"]])
-def test_help_and_bad_input_answer_fast_without_jax(arguments):
-    code = f"import sys; from widelimit.interfaces.cli import run; run({arguments!r}); sys.exit('jax' in sys.modules)"
-    best = np.inf
-    for _ in range(3):
-        start = time.perf_counter()
-        assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
-        best = min(best, time.perf_counter() - start)
-    # half a second on an idle machine; CI runs two tests at a time
-    assert best < 1.5
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["demo", "--dleta", "2"], ["dmeo"], ["run"]])
+def test_help_and_a_mistyped_option_answer_without_the_heavy_libraries(arguments):
+    heavy = ("jax", "numpy", "scipy", "xarray", "matplotlib")
+    code = f"import sys; from widelimit.interfaces.cli import run; run({arguments!r}); "
+    code += f"sys.exit(any(name in sys.modules for name in {heavy}))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 0 and "Traceback" not in ran.stderr, ran.stderr
 
 
 def test_the_reference_of_the_command_line_is_in_step():

@@ -58,7 +58,7 @@ def solved(ready, monkeypatch):
             raise answer
         return answer
 
-    monkeypatch.setattr("widelimit.dynamics.solve.solve", solve)
+    monkeypatch.setattr("widelimit.experiments.launch.solve", solve)
     return answers
 
 
@@ -161,7 +161,7 @@ def test_what_has_no_gibbs_law_is_one_sentence_and_exit_2_before_anything_is_run
     for old, new in changes.items():
         text = text.replace(old, new)
     (folder / "noisy.toml").write_text(text)
-    monkeypatch.setattr("widelimit.dynamics.solve.solve", None)
+    monkeypatch.setattr("widelimit.experiments.launch.solve", None)
     assert run(["gibbs", "noisy.toml", *words]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1 and sentence in said.err

@@ -65,7 +65,7 @@ def test_neurons_without_outer_weight_or_bias_have_those_columns_less():
     np.testing.assert_allclose(bare.self_gradient(rows, p), gradient[:, 2:], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=lambda a: a.name)
+@pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)
 def test_the_series_gradient_is_the_slope_of_half_the_risk(activation):
     here, (theta, p) = full(activation, 5, order=40), spread()
     gradient, h = np.asarray(here.self_gradient(theta, p)), 1e-3
@@ -94,7 +94,7 @@ def test_the_gradient_where_the_weight_or_the_neuron_vanishes():
     assert np.abs(gradient[3, 2:]).max() > 1e-3
 
 
-@pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=lambda a: a.name)
+@pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)
 def test_replicas_mapped_are_replicas_one_by_one(activation):
     here = full(activation, order=16)
     replicas = jnp.stack([cloud(seed)[0] for seed in range(3)])

@@ -93,7 +93,7 @@ def test_erf_with_bias_is_the_sum_of_mehlers_series():
 
 
 @pytest.mark.parametrize(
-    "activation", [ac.sin, ac.cos, ac.polynomial([0.5, 1, -1, 0.3, 0.1]), ac.hermite(3)], ids=lambda a: a.name
+    "activation", [ac.sin, ac.cos, ac.polynomial([0.5, 1, -1, 0.3, 0.1]), ac.hermite(3)], ids=ac.name_of
 )
 def test_closed_kernels_are_the_sum_of_mehlers_series(activation):
     s, s2, c = pairs(top=2.0)
@@ -117,7 +117,7 @@ SMOOTH = [ac.tanh, ac.erf, ac.sin, ac.softplus, ac.hermite(3)]
 BENT = [ac.ramp(), ac.relu, ac.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)], 0.5, -0.2)]
 
 
-@pytest.mark.parametrize("activation", [*SMOOTH, *BENT], ids=lambda a: a.name)
+@pytest.mark.parametrize("activation", [*SMOOTH, *BENT], ids=ac.name_of)
 def test_mean_squares_are_integrals_of_the_square(activation):
     m, s = jnp.asarray([-1.0, 0.0, 0.5, 2.0]), jnp.asarray([0.3, 1.0, 2.0, 0.1])
     slope = jax.vmap(jax.grad(lambda x: activation(x)))
@@ -134,7 +134,7 @@ def test_mean_squares_are_integrals_of_the_square(activation):
             assert float(moment) == pytest.approx(expected, abs=1e-11 * (1 + expected))
 
 
-@pytest.mark.parametrize("activation", BENT, ids=lambda a: a.name)
+@pytest.mark.parametrize("activation", BENT, ids=ac.name_of)
 def test_the_mean_square_of_a_bent_line_has_the_derivatives_of_its_integral(activation):
     """½ ∂_m E σ² = E σσ', ½ ∂_s E σ² = s E σ'² + Σ_j δ_j σ(t_j) φ(z_j) by parts, without cancellation as s → 0."""
     m, s = jnp.full(4, 0.7), jnp.asarray([1e-8, 1e-3, 0.3, 2.0])

@@ -10,7 +10,7 @@ import pytest
 
 import widelimit as wl
 from widelimit.potentials.smoothing import value
-from widelimit.potentials.spherical import hinge, sphere_mean, tail
+from widelimit.potentials.spherical import sphere_mean, unit_sphere
 
 pytestmark = pytest.mark.usefixtures("quick_compilation")
 
@@ -20,10 +20,16 @@ S = np.array([0.3, 1.2, 0.7, 0.05, 2.0, 0.4])
 
 
 def chosen(name):
-    return wl.neurons.ridge(name).activation
+    return wl.neurons.ridge(name).sigma.form
 
 
-mean = jax.jit(sphere_mean, static_argnums=(0, 3))
+@jax.jit
+def jitted(activation, m, s, sphere):
+    return sphere_mean(activation, m, s, sphere)
+
+
+def mean(activation, m, s, p):
+    return jitted(activation, jnp.asarray(m), jnp.asarray(s), unit_sphere(p))
 
 
 def exact(sigma, m, s, p, knots=()):
@@ -74,7 +80,7 @@ def test_derivatives_are_slopes_inside_and_beyond_the_sphere(name):
     """m = ±3, s = 0.3 at p = 19: the whole sphere lies on one side of every knot, |z| > 1."""
     p, h, activation = 19, 1e-4, chosen(name)
     m, s = jnp.asarray(M), jnp.asarray(S)
-    by_m, by_s = jax.jit(jax.grad(lambda m, s: jnp.sum(sphere_mean(activation, m, s, p)), argnums=(0, 1)))(m, s)
+    by_m, by_s = jax.grad(lambda m, s: jnp.sum(mean(activation, m, s, p)), argnums=(0, 1))(m, s)
 
     def slope(f):
         return (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
@@ -88,9 +94,11 @@ def test_derivatives_are_slopes_inside_and_beyond_the_sphere(name):
 def test_the_hinge_its_slope_and_its_curvature(p):
     """(E (T − z)_+)' = −P(T > z), (E (T − z)_+)'' the density; all three known beyond |z| = 1."""
     z = jnp.asarray([-1.7, -1.0, -0.999, -0.3, 0.0, 0.5, 1.0, 1.4])
-    bend = jax.grad(lambda x: hinge(p, x))
-    here, slope, curvature = jax.jit(jax.vmap(lambda x: (hinge(p, x), bend(x), jax.grad(bend)(x))))(z)
-    right, left = jax.jit(lambda z: (tail(p, z), tail(p, -z)))(z)
+    sphere = unit_sphere(p)
+    hinge, tail = sphere.hinge, sphere.tail
+    bend = jax.grad(hinge)
+    here, slope, curvature = jax.jit(jax.vmap(lambda x: (hinge(x), bend(x), jax.grad(bend)(x))))(z)
+    right, left = jax.jit(lambda z: (tail(z), tail(-z)))(z)
     np.testing.assert_allclose(slope, -right, rtol=1e-14)
     np.testing.assert_allclose(right + left, 1.0, rtol=1e-14)
     np.testing.assert_allclose(np.asarray(here)[[0, -1]], [1.7, 0.0], atol=1e-15)
@@ -105,7 +113,7 @@ def test_a_point_mass_is_the_activation_itself():
     for name in ("ramp", "tanh"):
         found = mean(chosen(name), m, jnp.zeros(3), 19)
         np.testing.assert_allclose(found, chosen(name)(m), rtol=0, atol=1e-13)
-    slopes = jax.jit(jax.grad(lambda m: jnp.sum(sphere_mean(chosen("relu"), m, jnp.zeros(3), 19))))(m)
+    slopes = jax.jit(jax.grad(lambda m: jnp.sum(sphere_mean(chosen("relu"), m, jnp.zeros(3), unit_sphere(19)))))(m)
     np.testing.assert_allclose(slopes, [0, 1, 1], atol=1e-15)
 
 
@@ -113,7 +121,7 @@ def test_a_point_mass_is_the_activation_itself():
 def test_in_many_dimensions_it_is_the_mean_over_a_normal_law(name):
     """The first correction is −s⁴ E σ''''/(4p): the gap shrinks like 1/p, and p times it converges."""
     m, s = jnp.asarray([0.2, -0.6]), jnp.asarray([0.8, 1.1])
-    limit = jax.jit(value, static_argnums=0)(chosen(name), m, s)
+    limit = jax.jit(lambda m, s: value(chosen(name), m, s))(m, s)
     gaps = [p * np.asarray(mean(chosen(name), m, s, p) - limit) for p in (500, 1000, 2000)]
     assert np.all(np.abs(gaps[-1]) < 1) and np.all(np.abs(gaps[-1]) > 1e-3)
     assert np.all(np.abs(gaps[2] - gaps[1]) <= 0.6 * np.abs(gaps[1] - gaps[0]) + 1e-9)

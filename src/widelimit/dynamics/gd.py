@@ -27,10 +27,10 @@ from widelimit.problem.schedules import Steps, steps_of
 from widelimit.solving.clock import chunks, whole_steps
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
-from widelimit.solving.replicas import Leg, Plan, advancing_on
+from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import streams
 
-STEPS_PER_CALL = 64  # between two looks at the clock and at the certificate of the landscape
+STEPS_PER_CALL = 64  # compiled together; after each call progress is reported and the landscape certified again
 
 
 class Descent(Frozen, eq=False):
@@ -71,8 +71,6 @@ def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
         for span in chunks(start, stop, method.step, STEPS_PER_CALL):
             yield Leg(descent, span, span[1] * method.step)
 
-    advance = advancing_on(
-        descent.land, Plan(legs, streams(seed, "noise", replicas), replicas), lambda theta: theta, weights
-    )  # fmt: skip
+    plan = Plan(legs, streams(seed, "noise", replicas), replicas, "together", descent.land, weights)
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
-    return Run(theta, advance, view_neurons(descent.land, weights), whole_steps(method.step), advice)
+    return Run(theta, plan.advance, view_neurons(descent.land, weights), whole_steps(method.step), advice)

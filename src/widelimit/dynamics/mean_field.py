@@ -3,7 +3,7 @@
     ∂_t ρ = 2 ξ(t) ∇·(ρ M ∇Ψ(θ; ρ))
 
 in reduced coordinates. ρ_t = Σ_j p_j δ(θ_j(t)), where the points start on ρ_0 and move with the flow:
-dθ_j/dt = −2 ξ M ∇Ψ(θ_j; ρ_t). The only error besides that of the ODE solver is how well Σ_j p_j δ(θ_j(0)) integrates.
+dθ_j/dt = −2 ξ M ∇Ψ(θ_j; ρ_t). Besides that of the ODE solver, the only error is how well the points integrate ρ_0.
 
 Scheme: placement of the points in widelimit.solving.placement, adaptive Tsit5 in widelimit.solving.flows.
 """

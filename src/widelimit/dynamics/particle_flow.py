@@ -21,19 +21,18 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from widelimit.dynamics.methods import ParticleFlow
+from widelimit.dynamics.methods import NonlinearFlow, ParticleFlow
 from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.errors import require
 from widelimit.frozen import Frozen
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
-from widelimit.problem.mobility import Mobility
 from widelimit.problem.problem import Problem
-from widelimit.solving.clock import whole_steps
-from widelimit.solving.flows import GAVE_UP, Moment, Solver, noisy_legs, smooth_legs
+from widelimit.solving.clock import Stretch, whole_steps
+from widelimit.solving.flows import GAVE_UP, HalfStep, Solver, noisy_legs, smooth_legs
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
-from widelimit.solving.replicas import Leg, Plan, advancing_on
+from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import streams
 
 
@@ -44,28 +43,28 @@ class Interacting(Frozen, eq=False):
     rules: Rules
     weights: Array
 
-    def velocity(self, t: Array, theta: Array) -> Array:
+    def velocity(self, t: Array, theta: Array, args: None = None) -> Array:
         """−2 M ∇Ψ(θ; ρ), along the sphere if θ is on it, (n, D)."""
         return self.rules.tangent(theta, -2 * self.rules.rates(t) * self.land.self_gradient(theta, self.weights))
 
-    def kick(self, key: Array, at: Moment, theta: Array) -> Array:
-        """The neurons after some noise."""
+    def kick(self, key: Array, at: HalfStep, theta: Array) -> Array:
+        """The neurons after the noise of half a step."""
         return kicked(self.rules, key, at, theta)
 
     def retract(self, theta: Array) -> Array:
-        """The neurons back on the sphere."""
+        """The neurons back on the sphere, if they live there."""
         return self.rules.retract(theta)
 
-    def during(self, rates: Mobility) -> Interacting:
-        """The same field with another mobility."""
-        return replace(self, rules=replace(self.rules, mobility=rates))
+    def during(self, stretch: Stretch) -> Interacting:
+        """The same flow with another mobility."""
+        return replace(self, rules=self.rules.during(stretch))
 
     def on(self, land: Landscape) -> Interacting:
         """The same particles on another landscape."""
         return replace(self, land=land)
 
 
-def kicked(rules: Rules, key: Array, at: Moment, theta: Array) -> Array:
+def kicked(rules: Rules, key: Array, at: HalfStep, theta: Array) -> Array:
     """Neurons after the noise of half a step."""
     own = jax.random.split(jax.random.fold_in(key, at.step))[at.half]
     return rules.retract(rules.kick(own, theta, rules.rates(at.t), at.stretch))
@@ -85,9 +84,8 @@ def ready(method: ParticleFlow, problem: Problem, seed: int, replicas: int | Non
     def legs(start: float, stop: float) -> Iterator[Leg]:
         return noisy_legs(flow, problem, step, start, stop)
 
-    plan = Plan(legs, streams(seed, "noise", replicas), replicas)
-    advance = advancing_on(flow.land, plan, lambda theta: theta, flow.weights)
-    return Run(theta, advance, view_neurons(flow.land, flow.weights), whole_steps(step), too_large(step))
+    plan = Plan(legs, streams(seed, "noise", replicas), replicas, "together", flow.land, flow.weights)
+    return Run(theta, plan.advance, view_neurons(flow.land, flow.weights), whole_steps(step), too_large(step))
 
 
 def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array, replicas: int | None) -> Run:
@@ -97,12 +95,11 @@ def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array
         return smooth_legs(flow, problem, solver, start, stop)
 
     no_keys = None if replicas is None else jnp.zeros(replicas)
-    plan = Plan(legs, no_keys, replicas, "in turn" if solver.stiff else "together")
-    advance = advancing_on(flow.land, plan, lambda theta: theta, flow.weights)
-    return Run(theta, advance, view_neurons(flow.land, flow.weights), lambda t: t, GAVE_UP)
+    plan = Plan(legs, no_keys, replicas, "in turn" if solver.stiff else "together", flow.land, flow.weights)
+    return Run(theta, plan.advance, view_neurons(flow.land, flow.weights), lambda t: t, GAVE_UP)
 
 
-def require_explicit(method: ParticleFlow) -> None:
+def require_explicit(method: ParticleFlow | NonlinearFlow) -> None:
     """Refuse an implicit solver with noise."""
     require(not method.stiff, "noise goes by an explicit splitting scheme and needs stiff=False", method, "drop stiff")
 

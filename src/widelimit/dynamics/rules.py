@@ -13,6 +13,7 @@ r_g ← √( (r_g + ς g)² + ς² χ²_{d_g − 1} )     the same in the radii 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,8 @@ from widelimit.errors import require
 from widelimit.frozen import Frozen, static
 from widelimit.problem.mobility import Mobility
 from widelimit.problem.problem import Problem
+from widelimit.problem.schedules import Schedule
+from widelimit.solving.clock import Stretch
 
 
 class Rules(Frozen):
@@ -31,13 +34,15 @@ class Rules(Frozen):
     columns    of θ
     mobility   of the blocks
     beta       inverse temperature, None without noise
+    xi         the schedule, None on the clock ∫ξ dt
     on_sphere  whether |w| = 1
     """
 
     columns: Coordinates
     mobility: Mobility
     beta: float | None
-    on_sphere: bool = static()
+    xi: Schedule | None = None
+    on_sphere: bool = static(default=False)
 
     @property
     def scalars(self) -> int:
@@ -50,12 +55,17 @@ class Rules(Frozen):
         return self.beta is not None
 
     def rates(self, t: Array | float) -> Array:
-        """m of every column at time t, (D,)."""
+        """ξ m of every column at time t, (D,); m alone on the clock."""
         blocks = zip(self.columns.blocks, self.columns.sizes, strict=True)
-        return jnp.concatenate([jnp.broadcast_to(self.mobility.at(b, t), (c,)) for b, c in blocks]).astype(float)
+        rates = jnp.concatenate([jnp.broadcast_to(self.mobility.at(b, t), (c,)) for b, c in blocks]).astype(float)
+        return rates if self.xi is None else rates * self.xi(t)
+
+    def during(self, stretch: Stretch) -> Rules:
+        """The rules in a stretch of time."""
+        return replace(self, mobility=stretch.rates, xi=stretch.xi)
 
     def tangent(self, theta: Array, velocity: Array) -> Array:
-        """The part of a velocity that keeps |w| = 1, where that is asked."""
+        """The part of a velocity that keeps |w| = 1, if w lives on the sphere."""
         if not self.on_sphere:
             return velocity
         w, v = theta[..., self.scalars :], velocity[..., self.scalars :]
@@ -63,7 +73,7 @@ class Rules(Frozen):
         return velocity.at[..., self.scalars :].set(v - along * w)
 
     def retract(self, theta: Array) -> Array:
-        """θ with w back on the unit sphere, where that is asked; neurons on it up to rounding stay as they are."""
+        """θ with w back on the unit sphere, if w lives there; neurons on it up to rounding stay as they are."""
         if not self.on_sphere:
             return theta
         w = theta[..., self.scalars :]
@@ -72,7 +82,7 @@ class Rules(Frozen):
         return theta.at[..., self.scalars :].set(w / jnp.where(is_on, 1, norm))
 
     def lengths(self, theta: Array) -> Array:
-        """θ with no radius below 0: a step of w through the origin comes out on the other side."""
+        """θ with |r| for a radius r that a step made negative: w has passed through the origin."""
         first = self.columns.first_radius
         return theta.at[..., first:].set(jnp.abs(theta[..., first:])) if self.columns.is_reduced else theta
 
@@ -102,4 +112,4 @@ def rules_of(problem: Problem, reduced: bool) -> Rules:
         )
     columns = problem.reduced if reduced else problem.full
     beta = problem.beta if problem.is_noisy else None
-    return Rules(columns, problem.rates, beta, problem.neuron.inner == "sphere")
+    return Rules(columns, problem.rates, beta, on_sphere=problem.neuron.inner == "sphere")

@@ -1,13 +1,14 @@
 """Stochastic gradient descent, in exact blocks.
 
-    θ_i ← θ_i + 2 s_k M [ (1/b) Σ_{x, y in batch k} (y − f(x; θ)) ∇σ*(x; θ_i) − λ θ_i ] + √(4 s_k M/β) g_i^k
+    θ_i ← θ_i + 2 s_k M [ (1/b) Σ_{x, y in batch k} (y − f(x; θ)) ∇σ*(x; θ_i) − λ ∇v(θ_i) ] + √(4 s_k M/β) g_i^k
     s_k = ε ξ(kε),    M = diag(m_a, m_b, m_w) at time kε
 
     w   W (n, d)   a (n,)   b (n,)          neurons
     X   (B, d)     Y (B,)                   the samples of a block, drawn from the block's own key, never stored
     S = X Wᵀ       G = X Xᵀ                 pre-activations with the weights before the block, Gram matrix
 
-Over a block, w only moves in the span of its samples. With the decay D_k = Π_{l<k} (1 − 2 s_l m_w λ) of the ridge,
+Over a block, w only moves in the span of its samples and shrinks by the ridge. For v = |θ|²/2, with the decay
+D_k = Π_{l<k} (1 − 2 s_l m_w λ),
 
     h_k = D_k S_k + Σ_{l<k} (D_k/D_{l+1}) G_{kl} C_l + b,      C_k = (2 s_k m_w/b)(y_k − f_k) a σ'(h_k)
     W ← D_B W + Σ_l (D_B/D_{l+1}) C_l ⊗ x_l
@@ -15,8 +16,9 @@ Over a block, w only moves in the span of its samples. With the decay D_k = Π_{
 Two matrix products for each block (S, and Cᵀ X) replace two matrix–vector products for each sample; the
 iterates are those of the plain loop up to rounding. The triangular sum is itself blocked: inside a sub-block one row at
 a time, between sub-blocks by a matrix product. A block cut by a save time runs twice, the other steps' s_k set to 0.
-Noise is added block by block, exactly in law (widelimit.dynamics.block_noise); where w is kept on the sphere a block
-goes step by step (widelimit.dynamics.stepwise).
+Noise is added block by block, exactly in law (widelimit.dynamics.block_noise). On the sphere, for custom neurons, for a
+regulariser other than squares, and with noise where samples may be parallel, a block goes step by step
+(widelimit.dynamics.stepwise).
 """
 
 from __future__ import annotations
@@ -44,12 +46,12 @@ from widelimit.problem.schedules import Steps, steps_of
 from widelimit.solving.clock import chunks, whole_steps
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
-from widelimit.solving.replicas import Leg, Plan, advancing
+from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import streams
 
 BLOCK_ROWS = 128
 SUB_ROWS = 16
-WORK_PER_CALL = 2e10  # multiplications between two looks at the clock
+WORK_PER_CALL = 2e10  # multiplications in one compiled call; progress is reported after each
 
 
 @dataclass(frozen=True)
@@ -212,12 +214,12 @@ class Iteration(Frozen, eq=False):
         return scalars, moves
 
     def on(self, land: Landscape) -> Iteration:
-        """Itself: samples know no landscape."""
+        """Returns itself: SGD uses samples and no landscape."""
         return self
 
 
 def iteration(problem: Problem, method: SGD) -> Iteration:
-    """SGD on a problem."""
+    """What SGD repeats from block to block on this problem."""
     rules, v = rules_of(problem, reduced=False), problem.penalises
     layout = layout_for(method.batch, int(problem.data.d) // 2 if rules.is_noisy else BLOCK_ROWS)
     is_smooth = problem.data.mixture is not None or problem.data.on_sphere  # no two samples are parallel
@@ -249,7 +251,7 @@ def ready(method: SGD, problem: Problem, seed: int, replicas: int | None) -> Run
             yield Leg(fixed, span, span[1] * method.step)
 
     keys = streams(seed, "data", replicas), streams(seed, "noise", replicas)
-    advance = advancing(Plan(legs, keys, replicas, "grouped"))
+    advance = Plan(legs, keys, replicas, "grouped").advance
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
     view = view_neurons(landscape(problem), jnp.full(method.n, 1 / method.n))
     return Run(theta, advance, view, whole_steps(method.step), advice)

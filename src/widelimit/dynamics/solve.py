@@ -11,9 +11,9 @@ from widelimit.dynamics.jko import jko
 from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, Method, NonlinearFlow, ParticleFlow
 from widelimit.errors import require
 from widelimit.problem.problem import Problem
-from widelimit.solving.driver import Ready, Request, checked_observers
+from widelimit.solving.driver import Ready, Request, checked_observers, drive
 from widelimit.solving.recorder import Observer
-from widelimit.solving.settings import Options, settings_of
+from widelimit.solving.settings import SolveOptions, settings_of
 from widelimit.solving.solution import Solution
 
 DYNAMICS: dict[type, Ready] = {
@@ -35,7 +35,7 @@ def solve(
     observers: Mapping[str, Observer] | None = None,
     progress: bool | None = None,
     throw: bool = True,
-    **options: Unpack[Options],
+    **options: Unpack[SolveOptions],
 ) -> Solution:
     """Run a dynamics from t = 0 to t_end.
 
@@ -61,4 +61,4 @@ def solve(
     known = isinstance(method, Method)
     require(known, f"method must be one of wl.{', '.join(kind.__name__ for kind in DYNAMICS)}", method, "choose one")
     settings, ready = settings_of(t_end, options), DYNAMICS[type(method)]
-    return Request(problem, method, settings, ready, checked_observers(observers), progress, throw).run()
+    return drive(Request(problem, method, settings, ready, checked_observers(observers), progress, throw))

@@ -2,7 +2,7 @@
 
     θ_i ← P( θ_i + 2 s_k M [ (1/b) Σ_{x, y in batch k} (y − f(x; θ)) ∇σ*(x; θ_i) − λ ∇v(θ_i) ] + √(4 s_k M/β) g_i^k )
 
-    P   return to the sphere |w| = 1, where that is asked
+    P   return to the sphere |w| = 1, if w lives there; else the identity
 
 The plain loop, for what blocks cannot do; the samples are those of the blocks. Gradients by automatic differentiation.
 """

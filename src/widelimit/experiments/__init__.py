@@ -1,1 +1,1 @@
-"""6. Named, reproducible runs."""
+"""7. Named, reproducible runs: spec files, records, and the runs behind the commands."""

@@ -42,7 +42,7 @@ def from_file(file: str, classes: Sequence[int] | None = None, replacement: bool
 
 
 def anchored(file: str, folder: Path) -> str:
-    """A file's path from wherever we are, given where it is written down."""
+    """The absolute path of a data file that a spec in ``folder`` names."""
     return file if file == DIGITS else os.path.abspath(folder / file)
 
 
@@ -104,5 +104,5 @@ def _digits(classes: tuple[int, ...] | None, replacement: bool) -> data.Empirica
 
 
 def _source(file: str, classes: tuple[int, ...] | None, replacement: bool) -> tuple[tuple[str, object], ...]:
-    """The arguments that read a law again."""
+    """The arguments of `from_file` that read this data set again."""
     return ("file", file), ("classes", classes), ("replacement", replacement)

@@ -1,10 +1,11 @@
 """Problems written in a file: problem, methods, horizon, seed, what to save.
 
-    [problem]  [problem.data]  [problem.neuron]  [problem.initial]  [problem.schedule]  [problem.mobility]
+    [problem]  [problem.data]  [problem.neuron]  [problem.initial]
+               [problem.schedule]  [problem.mobility]  [problem.regulariser]
     [run]      t_end, seed, save, replicas, keep
     [[method]] name, and the fields of the method; as many of these tables as there are methods
 
-The words are those of the Python arguments. Reading needs no JAX. Reference: docs/spec.md.
+The words are those of the Python arguments. Reference: docs/spec.md.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Spec(Settings):
     """A problem, the methods to run on it, and how long: what a spec file holds.
 
     problem   a `Problem`
-    methods   one or more of `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField`
+    methods   one or more of `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField`, `FiniteVolume`, `JKO`
 
     >>> spec = Spec.from_toml('''
     ... [problem]

@@ -7,7 +7,7 @@
 
 The keys of a table, their types and which of them may be left out are those of the constructor's signature. Reading has
 two passes: a `Table` checks names and types everywhere (pydantic), `made` then calls the constructors, which check the
-values. A new data law or method needs one word in the tables of names below.
+values. A new data law or schedule needs one word in `widelimit.solving.written`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from widelimit.problem.activations import activation
 from widelimit.problem.mobility import Mobility
 from widelimit.problem.neurons import ridge
 from widelimit.problem.problem import Problem
+from widelimit.solving.written import WORDS
 
 Constructor = Callable[..., Any]
 Constructors = Mapping[str, Constructor]
@@ -51,20 +52,16 @@ def _plain(choice: activations.Activation) -> Constructor:
     return build
 
 
-DATA: Constructors = {
-    **_named(data, "gaussian_classes", "single_index", "multi_index", "hypercube", "sphere"),
-    "empirical": from_file,
-}
-INITIAL = _named(initial, "gaussian", "sphere")
+DATA: Constructors = {**_named(data, *WORDS["data law"]), "empirical": from_file}
+INITIAL = _named(initial, *WORDS["initial law"])
 SCALAR_LAWS = _named(initial, "constant", "signs", "normal", "uniform")
-SCHEDULES = _named(schedules, "constant", "power", "exponential", "window")
+SCHEDULES = _named(schedules, *WORDS["schedule"])
 ACTIVATIONS: Constructors = {
     **{name: _plain(choice) for name, choice in activations.NAMED.items()},
-    **_named(activations, "ramp", "piecewise_linear", "polynomial", "hermite"),
-    "hinges": activations.Hinges,
+    **_named(activations, *activations.MAKERS),
     "custom": activations.Written,
 }
-REGULARISERS = _named(regularisers, "squares", "path", "rounded")
+REGULARISERS = _named(regularisers, *WORDS["regulariser"])
 METHODS: dict[str, Constructor] = {method.__name__: method for method in typing.get_args(Method)}
 
 
@@ -163,7 +160,7 @@ def _model(table: Table, build: Constructor) -> type[BaseModel]:
 
 
 def _explained(error: ValidationError, table: Table, build: Constructor) -> ValidationError:
-    """The same errors in our words."""
+    """The errors that pydantic found, each as what was expected and what to do."""
     return _below(*(_blame(_in_our_words(one, table, build), one["loc"], one["input"]) for one in error.errors()))
 
 

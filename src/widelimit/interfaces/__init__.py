@@ -1,1 +1,1 @@
-"""7. Skins without physics: command line and figures."""
+"""8. Skins without physics: command line and figures."""

@@ -96,7 +96,7 @@ def table(law: Gibbs, launched: Launch) -> list[Row]:
 
 
 def _last(solution: Solution) -> dict[str, float]:
-    """The same quantities of a solution at its last time; none of a run that did not reach the end."""
+    """The quantities of `table`, of a solution at its last time; empty if the run did not reach the end."""
     from widelimit.interfaces.solution_figures import measure_at
 
     if solution.outcome != "done":
@@ -162,5 +162,6 @@ def print_quantities(rows: list[Row], names: list[str], t_end: float) -> None:
         shown.add_column(heading, justify="right")
     for row in rows:
         values = ("" if row[name] is None else f"{row[name]:.6f}" for name in ("gibbs", *names))
-        shown.add_row(WORDS.get(row["quantity"], row["quantity"]), *values)
+        quantity = str(row["quantity"])
+        shown.add_row(WORDS.get(quantity, quantity), *values)
     Console().print(shown)

@@ -23,14 +23,14 @@ class BenchCommand:
     as_json: Json = False
 
     def run(self) -> int:
-        """Measure and tell."""
+        """Measure and print the table."""
         if self.grid:
-            from widelimit.benchmarks import grid_speed
+            from widelimit_benchmarks import grid_speed
 
             found = grid_speed.measure(repeats=self.repeats)
             show(found, self.as_json, lambda: tables.print_grid_speed(found))
             return 0
-        from widelimit.benchmarks import sgd_speed
+        from widelimit_benchmarks import sgd_speed
 
         results = [sgd_speed.measure(self.n, self.d, dtype, self.repeats) for dtype in ("float64", "float32")]
         show(results, self.as_json, lambda: tables.print_speed(results))
@@ -45,13 +45,13 @@ class PointsCommand:
     as_json: Json = False
 
     def run(self) -> int:
-        """Measure, draw and tell."""
-        from widelimit.experiments import points
+        """Measure, draw the picture and print the errors."""
+        from widelimit.experiments import point_convergence
 
         require_writable(self.out)
-        rows = points.measure()
+        rows = point_convergence.measure()
         target = self.out / "mean_field_points.png"
-        points.draw(rows).savefig(target, dpi=150)
+        point_convergence.draw(rows).savefig(target, dpi=150)
 
         def tell() -> None:
             for row in rows:

@@ -29,7 +29,7 @@ class Command(Protocol):
     """A command with its options."""
 
     def run(self) -> int:
-        """Do it; returns the exit code."""
+        """Run the command and return its exit code."""
 
 
 C = TypeVar("C", bound=type[Command])
@@ -72,7 +72,7 @@ def show(document: Mapping[str, object] | Sequence[object], as_json: bool, other
 
 
 def dimension(text: str) -> float:
-    """A whole number or "inf"; SGD then refuses an infinite one in its own words."""
+    """A dimension from its text; an infinite one is refused, because SGD needs a finite one."""
     try:
         value = float(text)
     except ValueError:

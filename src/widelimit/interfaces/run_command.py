@@ -31,7 +31,7 @@ class NewCommand:
     law: Annotated[str, typer.Option(help="Data law: gaussian_classes, single_index, …")] = "gaussian_classes"
 
     def run(self) -> int:
-        """Write it."""
+        """Write the file."""
         from widelimit.experiments.starter import write_starter
 
         for path in write_starter(self.name, self.law):
@@ -95,7 +95,7 @@ def read(path: Path, seed: int | None = None) -> Spec:
 
 
 def show_plan(spec: Spec, folder: Path, as_json: bool) -> None:
-    """What would run."""
+    """Print what would run."""
     plan = {**spec.settings(), "methods": [repr(method) for method in spec.methods], "folder": str(folder)}
 
     def tell() -> None:
@@ -148,7 +148,7 @@ def _files(launched: Launch, folder: Path) -> list[str]:
 
 
 def document(launched: Launch, rows: Sequence[Mapping[str, object]], files: list[str]) -> dict[str, object]:
-    """What JSON says of a run."""
+    """The JSON document of a run."""
     methods = [
         {"record": name, "method": s.name, "outcome": s.outcome, "advice": s.advice, "t": float(s.times[-1])}
         for name, s in launched.solutions.items()

@@ -67,7 +67,7 @@ def require_solutions(solutions: Sequence[Any]) -> None:
 
 
 def shared_coordinate(solutions: Sequence[Solution], wished: str | None = None) -> str:
-    """The wished coordinate, or the last one that all solutions have."""
+    """The coordinate that was asked for, or the last one that all solutions have."""
     names = [coordinates_of(s) for s in solutions]
     if wished is not None:
         for known in names:
@@ -103,7 +103,7 @@ def line_of(solution: Solution) -> tuple[str, str, str]:
 
 
 def label_of(solution: Solution) -> str:
-    """A solution in a legend."""
+    """How a legend names a solution."""
     name = NAMES.get(solution.name, solution.name)
     if is_limit(solution):
         return name
@@ -112,7 +112,7 @@ def label_of(solution: Solution) -> str:
 
 
 def measure_at(solution: Solution, t: float) -> Measure:
-    """The measure nearest to t, that of all replicas together if there are any."""
+    """The measure at the save nearest to t; replicas are pooled into one cloud."""
     if solution.replicas is None:
         return solution.at(t)
     clouds = [solution.replica(r).at(t) for r in range(solution.replicas)]
@@ -222,7 +222,7 @@ def _draw_one(
 
 
 def _line(s: Solution, several: bool) -> dict[str, Any]:
-    """How the line of a limit is drawn: an unbroken one is broad beside others, which are then seen on it."""
+    """How the line of a limit is drawn: a solid one is broad and pale beside others, so that they show on top of it."""
     style = line_of(s)[1]
     broad = several and style == "-"
     return {"ls": style, "lw": 4.0 if broad else 1.6, "alpha": 0.4 if broad else 1.0, "zorder": 3 if broad else 4}

@@ -33,7 +33,7 @@ class OnTwoClasses:
     scale: Annotated[float, typer.Option(help="κ of the start w ~ N(0, κ²/d I).")] = 0.8
 
     def setting(self, start: np.ndarray | None = None) -> TwoClasses:
-        """The problem they state."""
+        """The problem these options state."""
         from widelimit.experiments.demo import TwoClasses
 
         return TwoClasses(dimension(self.d), self.delta, self.informative, self.activation, self.scale, start)
@@ -54,7 +54,7 @@ class DemoCommand(OnTwoClasses):
     as_json: Json = False
 
     def run(self) -> int:
-        """Run both, keep both."""
+        """Run SGD and its limit, save both, show the gap."""
         from widelimit.dynamics.methods import SGD
         from widelimit.experiments.demo import Demo, table
 

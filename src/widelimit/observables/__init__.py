@@ -1,5 +1,4 @@
-"""4. What is measured on ρ, blind to who produced it: functions of a `Cloud` or a `Density`, or of those of a
-`Solution`."""
+"""5. What is measured on ρ, blind to who produced it: functions of a `Cloud` or a `Density`, a few of a `Solution`."""
 
 from widelimit.observables.coefficients import coefficient, target_coefficient
 from widelimit.observables.density import binned_density, smooth_density

@@ -97,7 +97,7 @@ def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Measure
 
 
 def _velocity(problem: Problem) -> Callable[[Array, Array, Array], Array]:
-    """(θ, p, M) ↦ −2 M ∇Ψ_λ(θ; ρ), (n, D), where no radius leaves 0 inwards, along the sphere if θ is on it."""
+    """(θ, p, M) ↦ −2 M ∇Ψ_λ(θ; ρ), (n, D), with no radius pushed below 0, along the sphere if θ is on it."""
     land, is_radius = landscape(problem, reduced=True), _is_radius(problem)
     rules = rules_of(problem, reduced=True)
 

@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 Point = TypeVar("Point")
 
 
-class Descent(NamedTuple, Generic[Point]):
+class Direction(NamedTuple, Generic[Point]):
     """A direction, the slope along it, and whether the point it starts from is good enough."""
 
     direction: Point
@@ -33,7 +33,7 @@ class Budget(NamedTuple):
 
 
 def minimise(
-    start: Point, value: Callable[[Point], float], descent: Callable[[Point], Descent], shifted: Callable[..., Point],
+    start: Point, value: Callable[[Point], float], descent: Callable[[Point], Direction], shifted: Callable[..., Point],
     budget: Budget,
 ) -> Point:  # fmt: skip
     """The minimiser found from a start.

@@ -35,7 +35,7 @@ class FeatureLandscape(Landscape, eq=False):
     chunk    neurons whose features are held at one time, fewer if there are very many features
     """
 
-    fit: LeastSquares
+    fit: LeastSquares[Array]
     inputs: Array
     chunk: int = static(default=2048, kw_only=True)
 

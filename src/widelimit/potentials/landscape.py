@@ -31,9 +31,7 @@ from widelimit.problem.regularisers import Penalty
 
 Rho = Measure | ArrayLike
 Found = TypeVar("Found")
-Moved = TypeVar("Moved")
-Look = Callable[[Moved], tuple[Array, Array]]
-Move = Callable[["Landscape", Moved], Moved]
+Move = Callable[["Landscape", Array], Array]
 
 
 class Landscape(Frozen, ABC, eq=False):
@@ -104,12 +102,15 @@ class Landscape(Frozen, ABC, eq=False):
         """∇Ψ at every particle of ρ = Σ_j weights_j δ(θ_j) in the field of that same ρ, (n, D)."""
         return self.gradient(theta, theta, weights)
 
-    def carry(self, state: Moved, look: Look, move: Move) -> Moved:
-        """``move(landscape, state)`` with the cheapest landscape that is certified where it starts and where it ends.
+    def carry(self, theta: Array, weights: Array, move: Move) -> Array:
+        """θ after ``move(landscape, θ)``, on a cheaper landscape where one is accurate enough.
 
-        look   state ↦ θ (n, D), or (R, n, D): replicas, the worst of which decides, and weights; values, not traced
+        A landscape with cheaper versions of itself must certify the chosen one at the start and at the end of the move;
+        here there is none, and the landscape itself is used.
+
+        theta   (n, D), or (R, n, D) with replicas, the worst of which decides; values, not traced arrays
         """
-        return move(self, state)
+        return move(self, theta)
 
     def psi_of(self, theta: Array, points: Array, weights: Array) -> Array:
         """Ψ, traceable."""

@@ -1,6 +1,6 @@
 """Weighted least squares in a feature space: the one form of every landscape, written once.
 
-    F = ∫ Φ dρ ∈ R^Q                                   what ρ makes of the features
+    F = ∫ Φ dρ ∈ R^Q                                   features, averaged over ρ
     R = Σ_q p_q (y_q − F_q)² + floor                   risk
     v_q = p_q (F_q − y_q)                              residual
     Ψ(θ) = Σ_q v_q Φ_q(θ)                              potential (V + ∫ U dρ)
@@ -15,7 +15,7 @@ of JAX.
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,11 +26,11 @@ from widelimit.frozen import Frozen
 AnyArray = TypeVar("AnyArray", np.ndarray, Array)
 
 
-class LeastSquares(Frozen, eq=False):
+class LeastSquares(Frozen, Generic[AnyArray], eq=False):
     """p, y and the floor; see above."""
 
-    p: Array | np.ndarray
-    y: Array | np.ndarray
+    p: AnyArray
+    y: AnyArray
     floor: float | Array = 0.0
 
     def residual(self, F: AnyArray) -> AnyArray:
@@ -53,16 +53,16 @@ class LeastSquares(Frozen, eq=False):
         """U = Σ_q p_q Φ_q Φ'_q, (n, n')."""
         return (features * self.p) @ others.T
 
-    def dual(self, v: np.ndarray) -> float:
+    def dual(self, v: AnyArray) -> float:
         """−Σ_q (v_q y_q + v_q²/(2 p_q)) + floor/2."""
-        return float(-np.sum(v * self.y + v * v / (2 * self.p)) + self.floor / 2)
+        return float(-(v * self.y + v * v / (2 * self.p)).sum() + self.floor / 2)
 
-    def whitened(self) -> tuple[np.ndarray, LeastSquares]:
+    def whitened(self) -> tuple[np.ndarray, LeastSquares[np.ndarray]]:
         """√p, and the same object in the features √p Φ, whose weights are 1."""
         root = np.sqrt(np.asarray(self.p))
         return root, LeastSquares(np.ones_like(root), root * np.asarray(self.y), float(self.floor))
 
 
-def on_device(p: np.ndarray, y: np.ndarray, floor: float) -> LeastSquares:
+def on_device(p: np.ndarray, y: np.ndarray, floor: float) -> LeastSquares[Array]:
     """The object with arrays of JAX."""
     return LeastSquares(jnp.asarray(p, float), jnp.asarray(y, float), jnp.asarray(floor, float))

@@ -140,7 +140,7 @@ def _bells(kind: Kind, m: Array, s: Array, unit: Array, count: int) -> Array:
 
 
 def _bells_of_rows(kind: Kind, count: int, rows: Array) -> Array:
-    """The same for rows (m², s², um, u²), (rows, count)."""
+    """u^{j−1} E F^{(j)}, j = 1, …, count, of points given as rows (m², s², um, u²); (rows, count)."""
     tau, omega = map(jnp.asarray, mixture(kind))
     m2, s2, um, u2 = (rows[:, j, None] for j in range(4))
     q = 1 / (tau**2 + s2)

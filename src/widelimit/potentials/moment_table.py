@@ -89,7 +89,7 @@ class Table:
         return (steps < count) & ((steps >= 0) | based), xp.asarray(self.columns)[level]
 
     def covers(self, m: ArrayLike, s: ArrayLike, xp: ModuleType) -> ArrayLike:
-        """Where the table answers; a point that is not a number is answered with what is not a number."""
+        """Where the table answers; a point that is NaN counts as covered and gives NaN."""
         inside, columns = self.place(s, xp)
         return (inside & (2 * xp.abs(m) <= columns[..., 0] * columns[..., 3])) | xp.isnan(m + s)
 

@@ -9,8 +9,8 @@
     X = b:  X_k = ∂A_k/∂m = √(k+1) B_{k+1},    o = ½ ∂E σ²/∂m
     X = r:  X_k = τ √((k+1)(k+2)) B_{k+2},     o = ½ τ ∂E σ²/∂s
 
-This is (1/π_i) ∂/∂θ_i of ½R with the series cut at order K off the diagonal, finite also where π_i = 0 or w_i = 0: of
-∂A_k/∂s = √((k+1)(k+2)) B_{k+2} + k B_k the second term goes into that of u_j.
+This is (1/π_i) ∂/∂θ_i of ½R with the series cut at order K off the diagonal, finite also where π_i = 0 or w_i = 0:
+∂A_k/∂s = √((k+1)(k+2)) B_{k+2} + k B_k, and its second term is written with u_j, in the sum over j.
 Classes whose covariances are proportional, a family, share the cosines and one pass of Horner's rule:
 O(n² d) for two matrix products and O(n² K) for the rest, in O(n²) memory.
 """

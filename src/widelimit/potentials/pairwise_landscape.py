@@ -25,7 +25,7 @@ from jax import Array
 from widelimit.coordinates import length
 from widelimit.frozen import static
 from widelimit.potentials import pair_series
-from widelimit.potentials.landscape import Landscape, Look, Move, Moved, each
+from widelimit.potentials.landscape import Landscape, Move, each
 from widelimit.potentials.pair_kernels import SERIES_ORDER, Pair, is_closed, kernel
 from widelimit.potentials.pair_series import Family, deviations, families, seen_by
 from widelimit.potentials.series_bounds import bounds, climb
@@ -102,16 +102,16 @@ class PairwiseLandscape(Landscape, eq=False):
             total += jax.grad(lambda t: jnp.sum(self.external(t)))(theta)
         return total
 
-    def carry(self, state: Moved, look: Look, move: Move) -> Moved:
+    def carry(self, theta: Array, weights: Array, move: Move) -> Array:
         """``move`` with Mehler's series cut at the lowest order certified at both ends."""
-        cheap = self.near(*look(state))
-        moved = move(cheap, state)
-        while bool(jnp.isfinite(look(moved)[0]).all()) and not cheap.holds(*look(moved)):
-            better = self.near(*look(moved))
+        cheap = self.near(theta, weights)
+        moved = move(cheap, theta)
+        while bool(jnp.isfinite(moved).all()) and not cheap.holds(moved, weights):
+            better = self.near(moved, weights)
             if better.order == cheap.order:  # nothing better is known
                 break
             cheap = better
-            moved = move(cheap, state)
+            moved = move(cheap, theta)
         return moved
 
     def near(self, theta: Array, weights: Array) -> PairwiseLandscape:

@@ -80,7 +80,7 @@ def _slopes(known: Table, m: Array, s: Array, order: int) -> Array:
 
 
 def _repair(known: Table, found: Array, by_rule: Callable[[Array, Array], Array], m: Array, s: Array) -> Array:
-    """What the table found, with the rule in its place where it does not cover; no rule is run if it always does."""
+    """What the table found, or the rule where the table does not cover; the rule runs only if there are such points."""
     covered = known.covers(m, s, jnp)
 
     def repaired(found: Array, m: Array, s: Array) -> Array:

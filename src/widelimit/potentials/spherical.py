@@ -38,32 +38,35 @@ class UnitSphere(Frozen, eq=False):
 
     def hinge(self, z: Array) -> Array:
         """E (T − z)_+; its derivative is −P(T > z)."""
-
-        @jax.custom_jvp
-        def at(z: Array) -> Array:
-            inside = jnp.clip(z, -1.0, 1.0)
-            bump = self.c / (self.p - 1) * (1 - inside**2) ** ((self.p - 1) / 2)
-            return jnp.where(z < -1, -z, jnp.where(z > 1, 0.0, bump - inside * self.tail(inside)))
-
-        at.defjvp(lambda primals, tangents: (at(*primals), -self.tail(*primals) * tangents[0]))
-        return at(z)
+        return _hinge(z, self.p, self.c)
 
     def tail(self, z: Array) -> Array:
         """P(T > z); its derivative is minus the density."""
+        return _tail(z, self.p, self.c)
 
-        @jax.custom_jvp
-        def at(z: Array) -> Array:
-            inside = jnp.clip(z, -1.0, 1.0)
-            half = 0.5 * betainc((self.p - 1) / 2, 0.5, 1 - inside**2)
-            return jnp.where(z >= 0, half, 1 - half)
 
-        at.defjvp(lambda primals, tangents: (at(*primals), -self.density(*primals) * tangents[0]))
-        return at(z)
+@jax.custom_jvp
+def _hinge(z: Array, p: Array, c: Array) -> Array:
+    inside = jnp.clip(z, -1.0, 1.0)
+    bump = c / (p - 1) * (1 - inside**2) ** ((p - 1) / 2)
+    return jnp.where(z < -1, -z, jnp.where(z > 1, 0.0, bump - inside * _tail(inside, p, c)))
 
-    def density(self, z: Array) -> Array:
-        """c (1 − z²)^{(p−3)/2}, 0 outside."""
-        within = jnp.maximum(1 - z**2, 0.0)
-        return self.c * jnp.where(within > 0, within, 1.0) ** ((self.p - 3) / 2) * (within > 0)
+
+@jax.custom_jvp
+def _tail(z: Array, p: Array, c: Array) -> Array:
+    inside = jnp.clip(z, -1.0, 1.0)
+    half = 0.5 * betainc((p - 1) / 2, 0.5, 1 - inside**2)
+    return jnp.where(z >= 0, half, 1 - half)
+
+
+def _density(z: Array, p: Array, c: Array) -> Array:
+    """c (1 − z²)^{(p−3)/2}, 0 outside."""
+    within = jnp.maximum(1 - z**2, 0.0)
+    return c * jnp.where(within > 0, within, 1.0) ** ((p - 3) / 2) * (within > 0)
+
+
+_hinge.defjvp(lambda at, move: (_hinge(*at), -_tail(*at) * move[0]))  # p and c do not move
+_tail.defjvp(lambda at, move: (_tail(*at), -_density(*at) * move[0]))
 
 
 def unit_sphere(p: float) -> UnitSphere:

@@ -4,7 +4,7 @@
     sphere(radius=R)    w ~ uniform, |w| = R      radii: (r_1², r_2²) = R² (B, 1 − B), B ~ Beta(d_1/2, d_2/2)
     array(theta)        the neurons themselves
 
-Both are invariant under rotations of each group of directions, so each also has a reduced form: a product of
+The first two are invariant under rotations of each group of directions, so each has a reduced form: a product of
 independent factors in the coordinates a, b, u, r_1, r_2, …, each a list of atoms or a function of standard
 normal scores x (the quantile function of the factor at Φ(x), which is smooth and exact far into both tails).
 At d = ∞ radii and kept coordinates are deterministic: r_g = κ √(d_g/d), u = 0.

@@ -50,7 +50,7 @@ class Ridge(Value):
 
     @property
     def sigma(self) -> Activation:
-        """σ."""
+        """The activation σ."""
         return activation(self.activation)
 
     @property
@@ -114,7 +114,7 @@ class Custom(Value):
 
     @property
     def form(self) -> Custom:
-        """Itself."""
+        """The neuron itself: a custom function has no other form."""
         return self
 
     def size(self, d: int) -> int:

@@ -115,12 +115,12 @@ class Problem(Value):
 
     @property
     def xi(self) -> Schedule:
-        """ξ."""
+        """The schedule ξ."""
         return schedule(self.schedule)
 
     @property
     def penalises(self) -> Regulariser:
-        """v."""
+        """The regulariser v."""
         return regulariser(self.regulariser)
 
     @property
@@ -177,7 +177,7 @@ class Problem(Value):
 
     @property
     def no_reduction(self) -> str:
-        """Why there is no exact landscape in reduced coordinates, although there are some; empty if there is one."""
+        """Why the landscape in reduced coordinates would not be exact; empty if it is, or if nothing can be reduced."""
         return self.data.no_reduction if self.groups else ""
 
     def sample_initial(self, key: Array, n: int) -> Array:

@@ -6,7 +6,7 @@
     function   any differentiable v(a, b, w)
 
 In reduced coordinates w stands for (u, r_1, r_2, …), which has the same length: v must depend on w through u and the
-lengths alone, which `check_regulariser` looks at.
+lengths alone. `check_regulariser` refuses any other.
 """
 
 from __future__ import annotations

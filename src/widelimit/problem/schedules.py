@@ -57,7 +57,7 @@ class Constant(Schedule):
 
 
 class Power(Schedule):
-    """ξ(t) = t^(−exponent), 0 <= exponent < 1 (an exponent of 1 or more never leaves t = 0).
+    """ξ(t) = t^(−exponent), 0 <= exponent < 1 (from 1 on, ∫ξ dt diverges at t = 0).
 
     >>> power(0.25).integral(16.0)
     10.666666666666666
@@ -119,7 +119,7 @@ class Window(Schedule):
         self.settle(start=as_number(self.start), stop=as_number(self.stop))
 
     def __call__(self, t: Time) -> Time:
-        """ξ(t); a time kε that rounding left just below an edge is on it."""
+        """ξ(t); a time kε that rounding puts just below an edge counts as on the edge."""
         t = t * (1 + 1e-12)
         return 1.0 * ((t >= self.start) & (t < self.stop))
 

@@ -18,12 +18,12 @@ from widelimit.problem.schedules import Schedule
 
 
 class Stretch(NamedTuple):
-    """An interval without jumps of the mobility: on the clock (no schedule), or in time.
+    """An interval in which the mobility does not jump.
 
     rates        the mobility in it, numbers where it is constant
-    xi           the schedule that is left in the flow, None on the clock
-    start, stop  on the clock, or in time
-    end          in time
+    xi           the schedule the flow must contain; None if it is run on the clock
+    start, stop  its ends, on the clock if xi is None, else in time
+    end          its end in time
     """
 
     rates: Mobility

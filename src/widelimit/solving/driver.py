@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -23,7 +22,7 @@ from widelimit.frozen import Value
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
 from widelimit.solving.protocol import Run, State, Tick
-from widelimit.solving.recorder import Observer, Recorder, Saves, recorder
+from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
 from widelimit.solving.written import toml_of
@@ -58,52 +57,58 @@ class Request:
         return type(self.method).__name__
 
     def run(self) -> Solution:
-        """Run it."""
+        """Run the dynamics and return its solution."""
         return drive(self)
 
 
 def drive(request: Request) -> Solution:
     """Run a dynamics from t = 0 to t_end, and keep what is asked for."""
-    settings = request.settings
+    began, settings = time.perf_counter(), request.settings
     run = request.ready(request.method, request.problem, settings.seed, settings.replicas)
-    check_schedule(request.problem.xi, settings.t_end)
-    began = time.perf_counter()
-    reachable = run.round_time(settings.t_end) > 0
-    require(reachable, f"t_end must be at least one step of {request.method}", settings.t_end, "lower the step")
-    is_full = not run.view.columns.is_reduced
-    wanted = "keep must be 'reduced' for a run in reduced coordinates"
-    require(is_full or settings.keep == "reduced", wanted, settings.keep, "drop it")
+    _check(request, run)
     book = recorder(run.view, Saves(request.problem, settings.keep, request.observers))
-    state, outcome = _through_time(run, request, book)
-    variables, coordinates = book.contents(state)
-    time_axis = ("time", np.array(book.saves.times), {"long_name": "time kε", "symbol": "t", "units": "1"})
-    about = _attributes(request, outcome, run.advice if outcome == "diverged" else "") | {
-        "wall_time": time.perf_counter() - began
-    }
-    solution = Solution(xr.Dataset(variables, {"time": time_axis, **coordinates}, about), request)
-    if outcome == "interrupted":
-        raise Interrupted(solution)
-    if outcome == "diverged" and request.throw:
-        reached = f"last good time t = {solution.times[-1]:g}" if len(solution.times) else "nothing was saved"
-        raise Diverged(f"{request.name} diverged ({reached}): {run.advice}.", solution)
-    return solution
-
-
-def _through_time(run: Run, request: Request, book: Recorder) -> tuple[State, str]:
-    """The last good state and the outcome; everything else is in the book."""
-    state, now, saves = run.state, 0.0, book.saves
-    with _progress(request.progress, request.name, request.settings.t_end) as tick:
+    state, now, outcome = run.state, 0.0, "done"
+    with _progress(request.progress, request.name, settings.t_end) as tick:
         try:
-            for t in dict.fromkeys(run.round_time(t) for t in request.settings.times):
+            for t in dict.fromkeys(run.round_time(t) for t in settings.times):
                 moved = run.advance(state, now, t, tick) if t > now else state
                 risk = book.risk(moved)
-                if not np.all(risk < (BLOWN_UP * (1 + np.max(saves.risk[0])) if saves.risk else math.inf)):
-                    return state, "diverged"
+                if not np.all(risk < book.saves.most * BLOWN_UP):
+                    outcome = "diverged"
+                    break
                 state, now = moved, t
                 book.save(t, state, risk)
         except KeyboardInterrupt:
-            return state, "interrupted"
-    return state, "done"
+            outcome = "interrupted"
+    about = _attributes(request, outcome, run.advice) | {"wall_time": time.perf_counter() - began}
+    return _told(Solution(_dataset(book, state, about), request), request)
+
+
+def _check(request: Request, run: Run) -> None:
+    """Refuse a schedule, a horizon or a way to keep neurons that the run cannot have."""
+    settings = request.settings
+    check_schedule(request.problem.xi, settings.t_end)
+    reachable = run.round_time(settings.t_end) > 0
+    require(reachable, f"t_end must be at least one step of {request.method}", settings.t_end, "lower the step")
+    good = settings.keep == "reduced" or not run.view.columns.is_reduced
+    require(good, "keep must be 'reduced' for a run in reduced coordinates", settings.keep, "drop it")
+
+
+def _dataset(book: Recorder, state: State, about: Attributes) -> xr.Dataset:
+    """What was saved, with the last good state."""
+    variables, coordinates = book.contents(state)
+    time_axis = ("time", np.array(book.saves.times), {"long_name": "time kε", "symbol": "t", "units": "1"})
+    return xr.Dataset(variables, {"time": time_axis, **coordinates}, about)
+
+
+def _told(solution: Solution, request: Request) -> Solution:
+    """The solution, or the exception that carries it."""
+    if solution.outcome == "interrupted":
+        raise Interrupted(solution)
+    if solution.outcome == "diverged" and request.throw:
+        reached = f"last good time t = {solution.times[-1]:g}" if len(solution.times) else "nothing was saved"
+        raise Diverged(f"{request.name} diverged ({reached}): {solution.advice}.", solution)
+    return solution
 
 
 def checked_observers(observers: Mapping[str, Observer] | None) -> dict[str, Observer]:
@@ -127,7 +132,7 @@ def _attributes(request: Request, outcome: str, advice: str) -> dict[str, str | 
         "spec": spec,
         "spec_error": error,
         "outcome": outcome,
-        "advice": advice,
+        "advice": advice if outcome == "diverged" else "",
         "seed": request.settings.seed,
         "device": jax.devices()[0].device_kind,
         "versions": json.dumps({"widelimit": __version__, "jax": jax.__version__, "numpy": np.__version__}),

@@ -8,29 +8,31 @@ half a kick, a midpoint step, half a kick, which is exact in law for the noise a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol, Self
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol, Self, cast
 
 import diffrax
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.landscape import Landscape
-from widelimit.problem.mobility import Mobility
 from widelimit.problem.problem import Problem
-from widelimit.problem.schedules import Schedule
-from widelimit.solving.clock import chunks, stretches
+from widelimit.solving.clock import Stretch, chunks, stretches
 from widelimit.solving.protocol import State
 from widelimit.solving.replicas import Leg
 
 MAX_STEPS = 200_000
-STEPS_PER_CALL = 64  # of the splitting scheme, between two looks at the clock and at the certificate of the landscape
-GAVE_UP = f"the solver gave up after {MAX_STEPS} steps or left the numbers: raise rtol and atol, or shorten t_end"
+STEPS_PER_CALL = 64  # of the splitting scheme; after each call progress is reported and the landscape certified again
+GAVE_UP = f"the solver gave up after {MAX_STEPS} steps, or a value is not finite: raise rtol and atol, or shorten t_end"
 
 
-class Moment(NamedTuple):
+VectorField = Callable[[ArrayLike, State, None], State]
+
+
+class HalfStep(NamedTuple):
     """Where a splitting step stands: the number of the step, which half of the noise, the time, and Δτ."""
 
     step: Array
@@ -42,17 +44,17 @@ class Moment(NamedTuple):
 class Flow(Protocol):
     """A right-hand side: velocity per unit of the clock, its noise, and its constraint."""
 
-    def velocity(self, t: Array, state: State) -> State:
-        """dy/dτ."""
+    def velocity(self, t: Array, state: State, args: None = None) -> State:
+        """dy/dτ, or dy/dt in a stretch of time; ``args`` is always None (diffrax hands it over)."""
 
-    def kick(self, keys: State, at: Moment, state: State) -> State:
+    def kick(self, keys: State, at: HalfStep, state: State) -> State:
         """The state after the noise of a stretch of the clock, back on its constraint."""
 
     def retract(self, state: State) -> State:
         """The state back on its constraint."""
 
-    def during(self, rates: Mobility) -> Self:
-        """The same flow with another mobility."""
+    def during(self, stretch: Stretch) -> Self:
+        """The same flow with the rates of a stretch of time."""
 
     def on(self, land: Landscape) -> Self:
         """The same flow on another landscape."""
@@ -74,27 +76,22 @@ class Span(NamedTuple):
 
 
 class Adaptive(Frozen, eq=False):
-    """A flow without noise, on the clock (xi None) or in time."""
+    """A flow without noise, on the clock or in time."""
 
     flow: Flow
-    xi: Schedule | None
     solver: Solver
 
     def on(self, land: Landscape) -> Adaptive:
-        """The same on another landscape."""
-        return Adaptive(self.flow.on(land), self.xi, self.solver)
+        """The same flow on another landscape, with the same scheme."""
+        return Adaptive(self.flow.on(land), self.solver)
 
     def move(self, state: State, keys: State, leg: Span) -> State:
         """The state at the end of the leg; not finite if the solver gives up."""
-
-        def velocity(t: Array, state: State, args: None) -> State:
-            speed = 1.0 if self.xi is None else self.xi(t)
-            return jax.tree.map(lambda v: speed * v, self.flow.velocity(t, state))
-
+        term: diffrax.ODETerm = diffrax.ODETerm(cast("VectorField", self.flow.velocity))
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(velocity), diffrax.Kvaerno5() if self.solver.stiff else diffrax.Tsit5(), leg.start,
-            leg.stop, None, state, max_steps=MAX_STEPS, throw=False, saveat=diffrax.SaveAt(t1=True),
+            term, diffrax.Kvaerno5() if self.solver.stiff else diffrax.Tsit5(), leg.start, leg.stop, None, state,
             stepsize_controller=diffrax.PIDController(rtol=self.solver.rtol, atol=self.solver.atol),
+            max_steps=MAX_STEPS, throw=False, saveat=diffrax.SaveAt(t1=True),
         )  # fmt: skip
         good = solution.result == diffrax.RESULTS.successful
         return self.flow.retract(jax.tree.map(lambda y: jnp.where(good, y[0], jnp.nan), solution.ys))
@@ -115,7 +112,7 @@ class Splitting(Frozen, eq=False):
     flow: Flow
 
     def on(self, land: Landscape) -> Splitting:
-        """The same on another landscape."""
+        """The same flow on another landscape, with the same scheme."""
         return Splitting(self.flow.on(land))
 
     def move(self, state: State, keys: State, leg: NoisySteps) -> State:
@@ -127,9 +124,9 @@ class Splitting(Frozen, eq=False):
 
         def body(k: Array, state: State) -> State:
             t, stretch = (k + 0.5) * leg.step, leg.stretches[k - leg.first]
-            state = flow.kick(keys, Moment(k, 0, t, stretch / 2), state)
+            state = flow.kick(keys, HalfStep(k, 0, t, stretch / 2), state)
             middle = shifted(state, flow.velocity(t, state), stretch / 2)
-            return flow.kick(keys, Moment(k, 1, t, stretch / 2), shifted(state, flow.velocity(t, middle), stretch))
+            return flow.kick(keys, HalfStep(k, 1, t, stretch / 2), shifted(state, flow.velocity(t, middle), stretch))
 
         return jax.lax.fori_loop(leg.first, leg.last, body, state)
 
@@ -137,7 +134,7 @@ class Splitting(Frozen, eq=False):
 def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop: float) -> Iterator[Leg]:
     """The legs of a flow without noise: no jump of the mobility inside any of them."""
     for part in stretches(problem, start, stop):
-        yield Leg(Adaptive(flow.during(part.rates), part.xi, solver), Span(part.start, part.stop), part.end)
+        yield Leg(Adaptive(flow.during(part), solver), Span(part.start, part.stop), part.end)
 
 
 def noisy_legs(flow: Flow, problem: Problem, step: float, start: float, stop: float) -> Iterator[Leg]:

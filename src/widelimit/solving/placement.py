@@ -44,7 +44,7 @@ def initial_neurons(problem: Problem, seed: int, n: int, reduced: bool, replicas
 
 
 def initial_reduced(problem: Problem, key: Array, n: int) -> Array:
-    """The n initial neurons of this key in reduced coordinates; those of the full ones if d is finite."""
+    """The n initial neurons of this key in reduced coordinates: the full ones reduced, or drawn directly if d = ∞."""
     law = problem.initial
     if isinstance(law, Explicit) and law.theta.shape[1] == problem.reduced.D:
         require(len(law.theta) == n, f"the explicit start must have n = {n} rows", len(law.theta), "change n")

@@ -31,7 +31,7 @@ class Dynamics(Protocol):
 
 
 @dataclass(frozen=True)
-class Neurons:
+class NeuronView:
     """How a state is looked at as neurons.
 
     columns   of θ
@@ -49,7 +49,7 @@ class Neurons:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellView:
     """How a state is looked at as a density over cells.
 
     density      state ↦ `Density`
@@ -67,32 +67,32 @@ class Cells:
 class Run:
     """A dynamics with its start, ready for the driver.
 
-    state       whatever moves
+    state       what the dynamics moves, a pytree of arrays
     advance     (state, t_from, t_to, tick) → state at t_to; calls ``tick(t)`` now and then; returns values that are not
                 finite when the dynamics diverges
     view        how the state is looked at
-    round_time  the time of the dynamics nearest to a wished one
+    round_time  a time that was asked for ↦ the time at which the dynamics can stop for it
     advice      what to change when it diverges
     """
 
     state: State
     advance: Advance
-    view: Neurons | Cells
+    view: NeuronView | CellView
     round_time: Callable[[float], float]
     advice: str
 
 
-def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> Neurons:
-    """Neurons whose risk is that of a landscape."""
-    return Neurons(
+def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:
+    """NeuronView whose risk is that of a landscape."""
+    return NeuronView(
         land.penalty.columns, weights, theta, lambda theta: land.risk_of(theta, weights),
         lambda theta: land.risk_error(theta),
     )  # fmt: skip
 
 
-def view_cells(land: Landscape, beta: float, density: Callable[[State], Density]) -> Cells:
+def view_cells(land: Landscape, beta: float, density: Callable[[State], Density]) -> CellView:
     """A density whose risk is that of a landscape."""
-    return Cells(land.penalty.columns, density, land.risk, lambda rho: land.free_energy(rho, beta))
+    return CellView(land.penalty.columns, density, land.risk, lambda rho: land.free_energy(rho, beta))
 
 
 def require_no_noise(problem: Problem, method: object) -> None:

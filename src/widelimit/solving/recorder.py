@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,7 +12,7 @@ from widelimit.coordinates import Coordinates
 from widelimit.errors import require
 from widelimit.measures import Cloud, Density, Measure
 from widelimit.problem.problem import Problem
-from widelimit.solving.protocol import Cells, Neurons, State
+from widelimit.solving.protocol import CellView, NeuronView, State
 
 Observed = float | int | bool | np.ndarray
 Observer = Callable[[Measure], Observed]
@@ -19,7 +20,7 @@ Attributes = Mapping[str, str | float]
 Variable = tuple[tuple[str, ...], np.ndarray, Attributes]
 Axis = list[str] | tuple[str, list[float]]
 Contents = tuple[dict[str, Variable], dict[str, Axis]]
-RISK = {"long_name": "population risk", "symbol": "R"}
+RISK: Attributes = {"long_name": "population risk", "symbol": "R"}
 
 
 @dataclass
@@ -37,10 +38,15 @@ class Saves:
     risk: list[np.ndarray] = field(default_factory=list)
     observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
+    @property
+    def most(self) -> float:
+        """1 + the first risk, against which a divergence is judged; infinite before anything is saved."""
+        return 1 + float(np.max(self.risk[0])) if self.risk else math.inf
+
     def add(self, t: float, risk: np.ndarray, measures: Measure | list[Measure]) -> None:
-        """Save the risk and what the observers say of a measure, or of those of all replicas."""
+        """Save the risk and what the observers say of a measure, or of the measure of every replica."""
         values = {name: _observed(name, observer, measures) for name, observer in self.observers.items()}
-        self.times.append(t)  # an observer may be interrupted: from here on all is kept
+        self.times.append(t)  # after the observers, which may be interrupted: a save is kept whole or not at all
         self.risk.append(risk)
         for name, value in values.items():
             self.observed.setdefault(name, []).append(value)
@@ -59,12 +65,12 @@ class Saves:
 class OfNeurons:
     """The record of neurons that move, replicas included."""
 
-    view: Neurons
+    view: NeuronView
     saves: Saves
     theta: list[np.ndarray] = field(default_factory=list)
 
     def risk(self, state: State) -> np.ndarray:
-        """R(ρ) of a cloud (n, D), or of every replica (R, n, D); not a number where θ is none."""
+        """R(ρ) of a cloud (n, D), or of every replica (R, n, D); NaN where θ is not finite."""
         theta = self.view.theta(state)
         good = np.isfinite(theta).all(axis=(-2, -1))
         if good.all():
@@ -76,7 +82,7 @@ class OfNeurons:
 
     def save(self, t: float, state: State, risk: np.ndarray) -> None:
         """Keep a state."""
-        kept = np.asarray(self._kept(self.view.theta(state)), float)
+        kept = self._kept(np.asarray(self.view.theta(state)))
         weights = np.asarray(self.view.weights)
         clouds: list[Measure] = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
         self.saves.add(t, risk, clouds if kept.ndim == 3 else clouds[0])
@@ -88,7 +94,7 @@ class OfNeurons:
         front = ("replica",) * (theta.ndim - 2)
         lead, shape = len(front), (0, *theta.shape[:-1], len(self._names))
         variables: dict[str, Variable] = {
-            **self.saves.scalars(lead, shape[: 1 + lead], RISK | self._estimated(theta)),
+            **self.saves.scalars(lead, shape[: 1 + lead], {**RISK, **self._estimated(theta)}),
             "theta": over_time(self.theta, lead, ("time", "neuron", "coordinate"),
                                {"long_name": "neurons", "symbol": "θ"}, shape),
             "weights": (("neuron",), np.asarray(self.view.weights), {"long_name": "mass of a neuron", "symbol": "p"}),
@@ -107,8 +113,8 @@ class OfNeurons:
     def _kept(self, theta: np.ndarray) -> np.ndarray:
         """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
         if self.saves.keep == "full":
-            return theta
-        reduced = np.array(self.view.columns.reduce(theta.reshape(-1, theta.shape[-1])))
+            return theta.astype(float)
+        reduced = np.array(self.view.columns.reduce(theta.reshape(-1, theta.shape[-1])), float)
         radii = self._columns.first_radius
         reduced[:, radii:] = np.maximum(reduced[:, radii:], 0.0)
         return reduced.reshape(*theta.shape[:-1], -1)
@@ -124,7 +130,7 @@ class OfNeurons:
 class OfCells:
     """The record of a density: masses of cells, whose edges may move and whose number may grow."""
 
-    view: Cells
+    view: CellView
     saves: Saves
     densities: list[Density] = field(default_factory=list)
     free_energy: list[np.ndarray] = field(default_factory=list)
@@ -166,7 +172,7 @@ Recorder = OfNeurons | OfCells
 
 
 def _on_the_cells_of(rho: Density, last: Density) -> Density:
-    """A density on a grid that has grown since."""
+    """A density on the larger grid of a later one, its new cells empty."""
     if rho.masses.shape == last.masses.shape:
         return rho
     pads = []
@@ -176,9 +182,9 @@ def _on_the_cells_of(rho: Density, last: Density) -> Density:
     return Density(last.edges, np.pad(rho.masses, pads), last.coordinates, last.dimensions)
 
 
-def recorder(view: Neurons | Cells, saves: Saves) -> Recorder:
+def recorder(view: NeuronView | CellView, saves: Saves) -> Recorder:
     """The record that fits a view."""
-    return OfCells(view, saves) if isinstance(view, Cells) else OfNeurons(view, saves)
+    return OfCells(view, saves) if isinstance(view, CellView) else OfNeurons(view, saves)
 
 
 def over_time(

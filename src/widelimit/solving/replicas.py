@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import NamedTuple
 
 import jax
@@ -23,10 +24,11 @@ import numpy as np
 from jax import Array
 
 from widelimit.potentials.landscape import Landscape
-from widelimit.solving.protocol import Advance, Dynamics, State, Tick
+from widelimit.solving.protocol import Dynamics, State, Tick
 
 CORES = os.cpu_count() or 1
 GROUP = 4  # replicas in one call: more would leave the cache
+Move = Callable[..., State]  # (dynamics, state, keys, numbers) ↦ state
 
 
 class Leg(NamedTuple):
@@ -45,73 +47,61 @@ class Plan:
     keys      of the random streams, those of all replicas stacked
     replicas  None for a single run
     mapping   "together", "in turn", "grouped" or "shared"
+    land      which may put a cheaper certified landscape in its place for a leg; the state is then θ itself
+    weights   of the neurons θ, (n,)
     """
 
     legs: Callable[[float, float], Iterator[Leg]]
     keys: State
     replicas: int | None
     mapping: str = "together"
+    land: Landscape | None = None
+    weights: Array | None = None
 
-    def moved(self, leg: Leg, state: State) -> State:
-        """The state after a leg."""
-        if self.replicas is None or self.mapping == "shared":
-            return _one(leg.dynamics, state, self.keys, leg.numbers)
-        if self.mapping == "grouped":
-            return self._in_groups(leg, state)
-        move = _in_turn if self.mapping == "in turn" else _together
-        return move(leg.dynamics, state, self.keys, leg.numbers)
+    def advance(self, state: State, start: float, stop: float, tick: Tick) -> State:
+        """The state at a later time; not finite if the dynamics diverges."""
+        for leg in self.legs(start, stop):
+            move = partial(self.moved, leg)
+            if self.land is None or self.weights is None:
+                state = move(None, state)
+            else:
+                state = self.land.carry(state, self.weights, move)
+            if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(state)):
+                break
+            tick(leg.end)
+        return state
+
+    def moved(self, leg: Leg, land: Landscape | None, state: State) -> State:
+        """The state after a leg, on another landscape if one is given."""
+        dynamics = leg.dynamics if land is None else leg.dynamics.on(land)
+        alone = self.replicas is None or self.mapping == "shared"
+        if self.mapping == "grouped" and not alone:
+            return self._in_groups(leg._replace(dynamics=dynamics), state)
+        move = _compiled(type(dynamics).move, "alone" if alone else self.mapping)
+        return move(dynamics, state, self.keys, leg.numbers)
 
     def _in_groups(self, leg: Leg, state: State) -> State:
         count = self.replicas or 1
         most = min(GROUP, max(1, count // CORES))
         size = max(g for g in range(1, most + 1) if count % g == 0)
         groups = [jax.tree.map(lambda x, k=k: x[k : k + size], (state, self.keys)) for k in range(0, count, size)]
+        move = _compiled(type(leg.dynamics).move, "together")
 
         def run(group: tuple[State, State]) -> State:
-            return jax.block_until_ready(_together(leg.dynamics, *group, leg.numbers))
+            return jax.block_until_ready(move(leg.dynamics, *group, leg.numbers))
 
         with ThreadPoolExecutor(CORES) as pool:
             done = list(pool.map(run, groups))
         return jax.tree.map(lambda *parts: jnp.concatenate(parts), *done)
 
 
-def advancing(plan: Plan) -> Advance:
-    """The `advance` of a plan on one landscape."""
-    return advancing_on(None, plan, lambda state: state, None)
-
-
-def advancing_on(
-    land: Landscape | None, plan: Plan, theta: Callable[[State], Array], weights: Array | None
-) -> Advance:  # fmt: skip
-    """The `advance` of a plan; a landscape that is given may put a cheaper certified one in its place for a leg."""
-
-    def advance(state: State, start: float, stop: float, tick: Tick) -> State:
-        for leg in plan.legs(start, stop):
-            if land is None or weights is None:
-                state = plan.moved(leg, state)
-            else:
-                state = land.carry(
-                    state, lambda s: (theta(s), weights),
-                    lambda cheap, s, leg=leg: plan.moved(leg._replace(dynamics=leg.dynamics.on(cheap)), s),
-                )  # fmt: skip
-            if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(state)):
-                break
-            tick(leg.end)
-        return state
-
-    return advance
-
-
-@jax.jit
-def _one(dynamics: Dynamics, state: State, keys: State, numbers: State) -> State:
-    return dynamics.move(state, keys, numbers)
-
-
-@jax.jit
-def _together(dynamics: Dynamics, states: State, keys: State, numbers: State) -> State:
-    return jax.vmap(lambda state, key: dynamics.move(state, key, numbers))(states, keys)
-
-
-@jax.jit
-def _in_turn(dynamics: Dynamics, states: State, keys: State, numbers: State) -> State:
-    return jax.lax.map(lambda both: dynamics.move(*both, numbers), (states, keys))
+@cache
+def _compiled(move: Move, mapping: str) -> Move:
+    """The ``move`` of a kind of dynamics, of one state or of those of all replicas."""
+    if mapping == "alone":
+        return jax.jit(move)
+    if mapping == "in turn":
+        return jax.jit(lambda dynamics, states, keys, numbers: jax.lax.map(
+            lambda both: move(dynamics, *both, numbers), (states, keys)
+        ))  # fmt: skip
+    return jax.jit(jax.vmap(move, in_axes=(None, 0, 0, None)))

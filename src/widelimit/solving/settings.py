@@ -53,11 +53,11 @@ class Settings(Value):
 
     @property
     def times(self) -> list[float]:
-        """The wished save times."""
+        """The save times that were asked for."""
         return save_times(self.save, self.t_end)
 
 
-class Options(TypedDict, total=False):
+class SolveOptions(TypedDict, total=False):
     """The settings that may be left out, as keywords."""
 
     seed: int
@@ -66,14 +66,14 @@ class Options(TypedDict, total=False):
     keep: str
 
 
-def settings_of(t_end: float, options: Options) -> Settings:
+def settings_of(t_end: float, options: SolveOptions) -> Settings:
     """Settings from keywords; an unknown one is refused."""
-    require_keywords(options, Options.__annotations__)
+    require_keywords(options, SolveOptions.__annotations__)
     return Settings(t_end=t_end, **options)
 
 
 def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
-    """The wished save times, increasing, within [0, t_end]."""
+    """The save times that were asked for, increasing, within [0, t_end]."""
     if isinstance(save, numbers.Integral) and is_whole(save):
         count = int(save)
         require(count >= 2, "save must be at least 2 (start and end) or a list of times", save, "try save=41")

@@ -32,12 +32,20 @@ from widelimit.problem.problem import Problem
 from widelimit.solving.settings import Settings
 
 
-class Request(Protocol):
+class Rerunnable(Protocol):
     """What a run was asked for, and the way to ask again."""
 
-    problem: Problem
-    method: Value
-    settings: Settings
+    @property
+    def problem(self) -> Problem:
+        """What was solved."""
+
+    @property
+    def method(self) -> Value:
+        """How."""
+
+    @property
+    def settings(self) -> Settings:
+        """How long, from which seed, with which saves."""
 
     def run(self) -> Solution:
         """Run it again."""
@@ -48,7 +56,7 @@ class Solution:
     """What `solve` returns: everything is in ``dataset``, and this class reads it."""
 
     dataset: xr.Dataset
-    request: Request | None = None
+    request: Rerunnable | None = None
 
     @property
     def times(self) -> np.ndarray:
@@ -91,7 +99,7 @@ class Solution:
         """The same run again, from its problem, method and settings."""
         return self._asked().run()
 
-    def _asked(self) -> Request:
+    def _asked(self) -> Rerunnable:
         if self.request is None:
             raise InputError(
                 self.dataset.attrs.get("spec_error")
@@ -156,8 +164,8 @@ class Solution:
                 "choose one with solution.replica(0)")  # fmt: skip
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a NetCDF file, whole or not at all; its folder is made if need be. A problem that has no form in a file
-        is said in a warning: the record then loads, but cannot be run again from it."""
+        """Write a NetCDF file, whole or not at all; its folder is made if need be. If the problem has
+        no form in a file, a warning says so: the record can then be loaded, but not run again."""
         target = Path(path)
         if not self.dataset.attrs["spec"]:
             warnings.warn(self.dataset.attrs["spec_error"], UserWarning, stacklevel=2)

@@ -16,7 +16,7 @@ import tomli_w
 
 from widelimit.errors import InputError
 from widelimit.frozen import Value
-from widelimit.problem.activations import Activation, General, Written, name_of
+from widelimit.problem.activations import MAKERS, NAMED, Activation, General, Written, name_of
 from widelimit.problem.data import Empirical, Sampler
 from widelimit.problem.data.target import Opaque
 from widelimit.problem.expressions import Expression
@@ -30,9 +30,17 @@ from widelimit.solving.settings import Settings
 Item = str | int | float | bool | list | dict
 Table = dict[str, Item]
 KEYS = {"neuron": "", "mobility": "", "activation": "name"}  # the key of the name of a value; "law" for others
+WORDS = {  # the constructors a file may name
+    "neuron": ("ridge",),
+    "data law": ("gaussian_classes", "single_index", "multi_index", "hypercube", "sphere", "empirical"),
+    "initial law": ("gaussian", "sphere"),
+    "regulariser": ("squares", "path", "rounded"),
+    "schedule": ("constant", "power", "exponential", "window"),
+    "activation": (*NAMED, *MAKERS),
+}
 UNWRITABLE = {
-    Custom: "the neuron", Sampler: "the data law", Explicit: "the initial law", Given: "the regulariser",
-    Function: "the schedule", General: "the activation", Opaque: "a link or target",
+    Custom: "neuron", Sampler: "data law", Explicit: "initial law", Given: "regulariser", Function: "schedule",
+    General: "activation",
 }  # fmt: skip
 _short = reprlib.Repr()
 _short.maxother = 120
@@ -57,7 +65,9 @@ def _item(name: str, value: object) -> Item:
     """A value as it stands behind its key."""
     for kind, what in UNWRITABLE.items():
         if isinstance(value, kind):
-            raise _unwritable(what, value)
+            raise _unwritable(f"the {what}", f"one of {', '.join(WORDS[what])}", value)
+    if isinstance(value, Opaque):
+        raise _unwritable("a function", "an expression", value)
     if isinstance(value, Activation):
         return _activation(value)
     if isinstance(value, Empirical):
@@ -79,7 +89,7 @@ def _plain(name: str, value: object) -> Item:
     if isinstance(value, tuple | list):
         return [_plain(name, item) for item in value]
     if not isinstance(value, numbers.Real):
-        raise _unwritable(f"the value of {name}", value)
+        raise _unwritable(f"the value of {name}", "a number, text or a list of them", value)
     return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
@@ -94,11 +104,9 @@ def _activation(sigma: Activation) -> Item:
 
 def _data_set(law: Empirical) -> Table:
     if not law.source:
-        raise _unwritable("the data law", law)
+        raise _unwritable("the data law", f"one of {', '.join(WORDS['data law'])}", law)
     return {"law": "empirical", **{name: _plain(name, part) for name, part in law.source if part is not None}}
 
 
-def _unwritable(what: str, value: object) -> InputError:
-    return InputError(
-        f"in a file {what} must be one that a file can hold, got {_short.repr(value)}: keep this spec in Python."
-    )
+def _unwritable(what: str, wanted: str, value: object) -> InputError:
+    return InputError(f"in a file {what} must be {wanted}, got {_short.repr(value)}: keep this spec in Python.")

@@ -24,7 +24,7 @@ from widelimit.problem.problem import Problem
 ROUTES = {"sample then evolve": ParticleFlow, "evolve then sample": NonlinearFlow}
 
 
-class Options(TypedDict, total=False):
+class CommuteOptions(TypedDict, total=False):
     """What may be asked of `commute` by keyword."""
 
     seed: int
@@ -35,7 +35,7 @@ class Options(TypedDict, total=False):
 
 def commute(
     problem: Problem, n: int, t_end: float, *, statistics: Mapping[str, Observer] | None = None,
-    progress: bool | None = None, **options: Unpack[Options],
+    progress: bool | None = None, **options: Unpack[CommuteOptions],
 ) -> xr.Dataset:  # fmt: skip
     """Both routes to N neurons at time t: mean, n_var and their errors over (route, statistic, time).
 
@@ -49,8 +49,8 @@ def commute(
     save         how many times to save at (5)
     coordinates  "reduced" or "full"
     """
-    require_keywords(options, Options.__annotations__)
-    asked: Options = {"seed": 0, "replicas": 64, "save": 5, "coordinates": "reduced", **options}
+    require_keywords(options, CommuteOptions.__annotations__)
+    asked: CommuteOptions = {"seed": 0, "replicas": 64, "save": 5, "coordinates": "reduced", **options}
     parts = []
     for i, (route, kind) in enumerate(ROUTES.items()):
         solution = solve(

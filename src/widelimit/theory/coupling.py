@@ -8,17 +8,11 @@
     GD                   steps of ε
     SGD                  one sample per step
 
-All start from the same neurons θ_i(0); every part is computed from its own two runs:
-
-    risk gap        R(first) − R(second), signed, so that the parts add up to the total
-    distance        mean_i and max_i |θ_i − θ'_i|, where both have neurons
-    test gap        ∫χ dρ − ∫χ dρ' for test functions χ of the reduced coordinates
-    W_2             of every cloud to the limit, in reduced coordinates
+All start from the same neurons θ_i(0); what is measured on every part is in widelimit.theory.gap_parts.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict, Unpack
@@ -29,15 +23,13 @@ import xarray as xr
 from widelimit.dynamics.methods import GD, SGD, MeanField, Method, NonlinearFlow, ParticleFlow
 from widelimit.dynamics.solve import Observer, solve
 from widelimit.errors import Diverged, Interrupted, require, require_count, require_keywords, require_positive
-from widelimit.measures import Cloud, uniform_cloud
-from widelimit.observables.distances import wasserstein
 from widelimit.observables.moments import moment
-from widelimit.potentials.landscapes import reduce
 from widelimit.problem.problem import Problem
 from widelimit.solving.protocol import require_no_noise
 from widelimit.solving.settings import save_times
 from widelimit.solving.solution import Solution
 from widelimit.theory import bounds
+from widelimit.theory.gap_parts import gap_dataset
 
 CHAIN = ("PDE", "ND", "PD", "GD", "SGD")
 
@@ -95,7 +87,7 @@ class Comparison:
         return f"<Comparison: {', '.join(f'{p} {g:.2g}' for p, g in worst.items())}, {self.outcome}>"
 
 
-class Options(TypedDict, total=False):
+class CompareOptions(TypedDict, total=False):
     """What may be asked of a comparison by keyword, see `compare`."""
 
     seed: int
@@ -168,7 +160,7 @@ def compare(
     *,
     tests: Mapping[str, Observer] | None = None,
     progress: bool | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[CompareOptions],
 ) -> Comparison:
     """Run the five dynamics from the same neurons and take the gap apart.
 
@@ -191,7 +183,7 @@ def compare(
     ('PDE–ND', 'ND–PD', 'PD–GD', 'GD–SGD', 'total')
     """
     require(isinstance(problem, Problem), "compare needs a wl.Problem", type(problem).__name__, "build one first")
-    require_keywords(options, Options.__annotations__)
+    require_keywords(options, CompareOptions.__annotations__)
     asked = Coupling(n, step, t_end, **options)
     require_no_noise(problem, MeanField())
     solutions: dict[str, Solution] = {}
@@ -204,7 +196,10 @@ def compare(
         if solutions[name].outcome != "done":
             outcome = solutions[name].outcome
             break
-    result = Comparison(_dataset(problem, solutions, tests or _moments(problem), asked, outcome), solutions)
+    result = Comparison(
+        gap_dataset(problem, solutions, tests or _moments(problem), _about(problem, solutions, asked, outcome)),
+        solutions,
+    )
     if outcome == "interrupted":
         raise Interrupted(result)
     if outcome == "diverged" and asked.throw:
@@ -219,88 +214,12 @@ def _moments(problem: Problem) -> dict[str, Observer]:
     }
 
 
-def _dataset(
-    problem: Problem, solutions: dict[str, Solution], tests: Mapping[str, Observer], asked: Coupling, outcome: str
-) -> xr.Dataset:
-    """Everything that is measured on the runs, at the times they all reached."""
-    names = list(solutions)
-    count = min(len(s.times) for s in solutions.values())
-    pairs = [*itertools.pairwise(names), (names[0], names[-1])] if len(names) > 1 else []
-    labels = [f"{a}–{b}" for a, b in pairs[:-1]] + ["total"] * bool(pairs)
-    over = ("replica", "time") if solutions[names[-1]].replicas else ("time",)
-    replicas = solutions[names[-1]].replicas
-    risk = {name: _spread(s, s.risk[..., :count], replicas) for name, s in solutions.items()}
-    measured = {name: _statistics(problem, s, solutions.get("PDE"), tests, count) for name, s in solutions.items()}
-    measured = {
-        name: (_spread(solutions[name], far, replicas), _spread(solutions[name], values, replicas))
-        for name, (far, values) in measured.items()
-    }
-    near = {name: _neurons(s, count) for name, s in solutions.items()}
-    gaps = [_distances(near, a, b, risk[a].shape) for a, b in pairs]
-    variables = {
-        "risk": (("dynamics", *over), np.stack(list(risk.values()))),
-        "w2": (("dynamics", *over), np.stack([m[0] for m in measured.values()])),
-        "risk_gap": (("part", *over), _stack([risk[a] - risk[b] for a, b in pairs], risk[names[0]].shape)),
-        "distance": (("part", *over), _stack([g[0] for g in gaps], risk[names[0]].shape)),
-        "max_distance": (("part", *over), _stack([g[1] for g in gaps], risk[names[0]].shape)),
-        "test_gap": (("part", "test", *over),
-                     _stack([measured[a][1] - measured[b][1] for a, b in pairs], measured[names[0]][1].shape)),
-    }  # fmt: skip
+def _about(
+    problem: Problem, solutions: Mapping[str, Solution], asked: Coupling, outcome: str
+) -> dict[str, str | float]:
+    """What a comparison says of itself."""
     dimension = problem.reduced.D if np.isinf(problem.data.d) else problem.D
-    attributes = {
-        "outcome": outcome, "advice": solutions[names[-1]].advice, "n": asked.n, "step": asked.step,
+    return {
+        "outcome": outcome, "advice": [*solutions.values()][-1].advice, "n": asked.n, "step": asked.step,
         "error_term": bounds.general(asked.n, asked.step, dimension),
     }  # fmt: skip
-    coordinates = {"time": solutions[names[0]].times[:count], "dynamics": names, "part": labels, "test": list(tests)}
-    return xr.Dataset(variables, coordinates, attributes)
-
-
-def _stack(values: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
-    return np.stack(values) if values else np.empty((0, *shape))
-
-
-def _spread(solution: Solution, values: np.ndarray, replicas: int | None) -> np.ndarray:
-    """Values (…, time), repeated for every replica where the run itself has none."""
-    return values if solution.replicas == replicas else np.repeat(values[..., None, :], replicas or 1, axis=-2)
-
-
-def _neurons(solution: Solution, count: int) -> np.ndarray | None:
-    """θ ([replica,] time, neuron, coordinate) of a coupled run; the limit has no neurons."""
-    if solution.name == "MeanField":
-        return None
-    return solution.dataset["theta"].values[..., :count, :, :]
-
-
-def _distances(
-    near: Mapping[str, np.ndarray | None], a: str, b: str, shape: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """mean_i and max_i |θ_i − θ'_i|; from the tracers where the first run is the limit."""
-    first, second = near["ND"] if a == "PDE" and b != "ND" else near[a], near[b]
-    if first is None or second is None:
-        return np.full(shape, np.nan), np.full(shape, np.nan)
-    gaps = np.linalg.norm(first - second, axis=-1)
-    return gaps.mean(axis=-1), gaps.max(axis=-1)
-
-
-def _statistics(
-    problem: Problem, solution: Solution, limit: Solution | None, tests: Mapping[str, Observer], count: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """W_2 to the limit ([replica,] time), and the test functions (test, [replica,] time)."""
-    if solution.replicas:
-        each = [_statistics(problem, solution.replica(r), limit, tests, count) for r in range(solution.replicas)]
-        return np.stack([e[0] for e in each]), np.stack([e[1] for e in each], axis=1)
-    far, values = [], []
-    for i in range(count):
-        cloud = _reduced(problem, solution, i)
-        far.append(wasserstein(cloud, _reduced(problem, limit, i)) if limit is not None else np.nan)
-        values.append([float(test(cloud)) for test in tests.values()])
-    return np.array(far), np.array(values).reshape(count, len(tests)).T
-
-
-def _reduced(problem: Problem, solution: Solution, i: int) -> Cloud:
-    """The saved cloud number i in reduced coordinates."""
-    theta = solution.dataset["theta"].values[i]
-    names = tuple(str(c) for c in solution.dataset["coordinate"].values)
-    if names == problem.reduced_coordinates:
-        return Cloud(theta, solution.dataset["weights"].values, names)
-    return uniform_cloud(np.asarray(reduce(problem, theta)), problem.reduced_coordinates)

@@ -31,7 +31,7 @@ from widelimit.coordinates import Coordinates
 from widelimit.errors import InputError, require, require_count
 from widelimit.measures import Cloud, Density, Measure, log_sphere_area
 from widelimit.observables.density import binned_density
-from widelimit.potentials.damped_newton import Budget, Descent, minimise
+from widelimit.potentials.damped_newton import Budget, Direction, minimise
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.least_squares import LeastSquares
@@ -60,8 +60,8 @@ class Gibbs:
                  Density, or equal neurons
     log_density  (n,) log ρ_* at the nodes, as a density of the full space; None for a sample
     risk         R(ρ_*)
-    free_energy  F(ρ_*); for a sample with the estimated entropy, not a number in more than six coordinates
-    gap          upper bound of the error of the free energy on these nodes; not a number for a sample
+    free_energy  F(ρ_*); for a sample with the estimated entropy, NaN in more than six coordinates
+    gap          upper bound of the error of the free energy on these nodes; NaN for a sample
     error        of the risk of a sample: standard error over independent runs, drift and bias of finite width; else 0
     """
 
@@ -121,7 +121,7 @@ class _Integrals:
     """The dual problem on one quadrature, in residuals v and features scaled by √p."""
 
     features: np.ndarray  # √p Φ, (n, Q)
-    fit: LeastSquares
+    fit: LeastSquares[np.ndarray]
     log_mass: np.ndarray  # (n,)
     penalty: np.ndarray  # (n,)
     beta: float
@@ -148,7 +148,7 @@ class _Integrals:
         """Newton's method from v; the problem is concave, so that the line search cannot fail."""
         return minimise(v, lambda v: -self.dual(v), self._ascent, lambda v, size, step: v + size * step, BUDGET)
 
-    def _ascent(self, v: np.ndarray) -> Descent:
+    def _ascent(self, v: np.ndarray) -> Direction:
         weights, _ = self.weights(v)
         mean = weights @ self.features
         centred = self.features - mean
@@ -156,7 +156,7 @@ class _Integrals:
         curvature = self.beta * (centred * weights[:, None]).T @ centred + np.eye(len(v))
         step = np.linalg.solve(curvature, slope)
         gain = float(slope @ step)
-        return Descent(step, -gain, gain < ENOUGH * (1 + abs(self.dual(v))))
+        return Direction(step, -gain, gain < ENOUGH * (1 + abs(self.dual(v))))
 
 
 def gibbs(

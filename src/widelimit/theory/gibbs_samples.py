@@ -35,7 +35,7 @@ STEP = 0.01  # of the splitting scheme, in units of 1/(1 + λ)
 
 
 class Sampled(NamedTuple):
-    """ρ_* as equal neurons, its risk, its free energy (not a number in many coordinates), and the error of the risk."""
+    """ρ_* as equal neurons, its risk, its free energy (NaN in many coordinates), and the error of the risk."""
 
     rho: Cloud
     risk: float

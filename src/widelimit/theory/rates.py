@@ -43,7 +43,7 @@ class Rates:
 
     def table(self) -> list[dict[str, str | float]]:
         """One row for every exponent that could be measured."""
-        rows = []
+        rows: list[dict[str, str | float]] = []
         for part in self.dataset["part"].values:
             for quantity in self.dataset["quantity"].values:
                 cell = self.dataset.sel(part=part, quantity=quantity)
@@ -62,7 +62,7 @@ class Rates:
         return f"<Rates over {self.dataset.attrs['over']}: {', '.join(rows)}>"
 
 
-class Options(TypedDict, total=False):
+class RatesOptions(TypedDict, total=False):
     """What may be asked of `rates` by keyword."""
 
     n: int
@@ -75,14 +75,19 @@ class Options(TypedDict, total=False):
     points: int
 
 
-DEFAULTS: Options = {
+DEFAULTS: RatesOptions = {
     "n": 100, "step": 1e-3, "t_end": 0.5, "seed": 0, "replicas": 32, "chain": None, "coordinates": "full",
     "points": 400,
 }  # fmt: skip
 
 
 def rates(
-    problem: Problem, over: str, values: Sequence[float], *, progress: bool | None = None, **options: Unpack[Options]
+    problem: Problem,
+    over: str,
+    values: Sequence[float],
+    *,
+    progress: bool | None = None,
+    **options: Unpack[RatesOptions],
 ) -> Rates:
     """Fit the exponents of the parts of the gap over the width, the step or the dimension.
 
@@ -101,7 +106,7 @@ def rates(
     require(isinstance(problem, Problem), "rates needs a wl.Problem", type(problem).__name__, "build one first")
     require_known("variable", over, tuple(CHAINS))
     require_keywords(options, DEFAULTS)
-    asked: Options = {**DEFAULTS, **options}
+    asked: RatesOptions = {**DEFAULTS, **options}
     spots = sorted({float(v) for v in values})
     require(len(spots) >= 3 and spots[0] > 0, "values must be three or more positive numbers", values, "add some")
     replicas = asked["replicas"]

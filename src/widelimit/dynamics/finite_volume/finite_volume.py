@@ -41,15 +41,14 @@ from widelimit.frozen import Frozen, static
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
-from widelimit.problem.schedules import Schedule
 from widelimit.solving.clock import stretches
 from widelimit.solving.protocol import Run, Tick, require_single, view_cells
 
-STEPS_PER_CALL = 256  # between two looks at the clock and at the ends of the grid
+STEPS_PER_CALL = 256  # compiled together; after each call progress is reported and the grid may grow
 CROWDED = 1e-12  # mass in the outermost cells of a grid that makes it grow
 HELD_BACK = 1e-6  # mass at the sides of a box worth a warning
 COURANT = 0.45
-SHARE = 0.1  # of the mass moved in a step that may be its error, so that the last decay is resolved too
+SHARE = 0.1  # largest error of a step, relative to the mass it moves: keeps the error small close to rest too
 AT_REST = 1e-13  # mass moved by rounding alone
 SLACK = 1e-13  # rounding of the free energy, relative to its terms
 SMALLEST = 1e-13  # step, relative to the clock
@@ -58,7 +57,7 @@ Rule = Callable[[Array, Array, Array], Array]  # shares sent left and right, mas
 
 
 class Moment(NamedTuple):
-    """Where the dynamics is."""
+    """The state between two steps."""
 
     t: Array
     masses: Array
@@ -69,7 +68,7 @@ class Moment(NamedTuple):
 
 
 class Scheme(Frozen, eq=False):
-    """The equation on one grid: its terrain, and ξ M of every coordinate, on the clock (no schedule) or in time.
+    """The equation on one grid: its terrain, and the rules that give ξ M, on the clock or in time.
 
     tolerance  error of an adaptive step
     fixed      whether the step is given
@@ -77,28 +76,22 @@ class Scheme(Frozen, eq=False):
 
     terrain: Terrain
     rules: Rules
-    xi: Schedule | None
     tolerance: float
     fixed: bool = static()
-
-    def pace(self, t: Array) -> Array:
-        """ξ M, (D,)."""
-        rates = self.rules.rates(t)
-        return rates if self.xi is None else rates * self.xi(t)
 
 
 @dataclass(frozen=True)
 class OnGrids:
-    """The equation on whatever grid the mass needs."""
+    """The equation on a grid that is made larger when the mass needs it."""
 
     method: FiniteVolume
     problem: Problem
     land: FeatureLandscape
     rules: Rules
-    known: dict[Grid, Terrain]  # the last one
+    known: dict[Grid, Terrain]  # the terrain computed last, by its grid
 
     def terrain(self, grid: Grid) -> Terrain:
-        """The terrain of a grid."""
+        """The terrain of a grid, computed again only if the grid is another one."""
         if grid not in self.known:
             self.known.clear()
             self.known[grid] = terrain_of(self.land, grid, self.problem.beta if self.problem.is_noisy else None)
@@ -108,23 +101,21 @@ class OnGrids:
         """The masses at a later time."""
         begin = start
         for part in stretches(self.problem, start, stop, in_time=self.method.step is not None):
-            rules, now = replace(self.rules, mobility=part.rates), part.start
+            rules, now = self.rules.during(part), part.start
             while now < part.stop:
-                state, now = self.some_steps(state, (rules, part.xi), now, part.stop)
+                state, now = self.some_steps(state, rules, now, part.stop)
                 if not np.isfinite(state.masses).all():
                     return state
                 tick(begin + (part.end - begin) * (now - part.start) / (part.stop - part.start))
             begin = part.end
         return state
 
-    def some_steps(
-        self, state: Mass, law: tuple[Rules, Schedule | None], now: float, end: float
-    ) -> tuple[Mass, float]:  # fmt: skip
+    def some_steps(self, state: Mass, rules: Rules, now: float, end: float) -> tuple[Mass, float]:
         """Some steps, on a larger grid if they reach the ends of this one."""
         fixed, method = self.method.step is not None, self.method
         while True:
             wish = method.step if method.step is not None else min(state.step, end - now)
-            scheme = Scheme(self.terrain(state.grid), *law, method.tolerance, fixed)
+            scheme = Scheme(self.terrain(state.grid), rules, method.tolerance, fixed)
             moment = steps(scheme, jnp.asarray(state.masses), now, end, wish)
             _complain(int(moment.status), float(moment.step), method)
             if int(moment.status) == STUCK:
@@ -192,7 +183,7 @@ def _warned_of_sides(state: Mass) -> list[str]:
 
 @jax.jit
 def steps(scheme: Scheme, masses: Array, now: float, end: float, step: float) -> Moment:
-    """Some hundred steps, or fewer if the end comes first."""
+    """At most STEPS_PER_CALL steps, fewer if the end comes first or a step cannot be taken."""
     noisy, fixed, terrain = scheme.terrain.beta is not None, scheme.fixed, scheme.terrain
     one = partial(_with_noise if noisy else _without_noise, scheme)
 
@@ -203,7 +194,7 @@ def steps(scheme: Scheme, masses: Array, now: float, end: float, step: float) ->
         limit = largest_step(scheme, at)
         dt = jnp.minimum(at.step if fixed else jnp.minimum(at.step, limit), end - at.t)
         moved, error = one(at.masses, at.t, dt)
-        moved = moved / jnp.sum(moved)  # rounding of one step
+        moved = moved / jnp.sum(moved)  # total mass 1, without the rounding of this step
         energy, size = free_energy(terrain, moved)
         falls = energy <= at.energy + SLACK * size
         positive = jnp.min(moved) >= 0
@@ -249,7 +240,7 @@ class Exchange(NamedTuple):
 
 def _with_noise(scheme: Scheme, masses: Array, t: Array, dt: Array) -> tuple[Array, Array]:
     """Masses after a step, and its error."""
-    terrain, rates = scheme.terrain, scheme.pace(t + dt / 2)
+    terrain, rates = scheme.terrain, scheme.rules.rates(t + dt / 2)
     now, first = Exchange(terrain, rates, potential(terrain, masses)), masses
     for c in range(masses.ndim):
         first = now.along(c, implicit_step, first, dt)
@@ -262,11 +253,11 @@ def _with_noise(scheme: Scheme, masses: Array, t: Array, dt: Array) -> tuple[Arr
 
 
 def largest_step(scheme: Scheme, at: Moment) -> Array:
-    """The step that empties no cell; none with noise."""
+    """The largest step that empties no cell; infinite with noise, where every step is allowed."""
     terrain = scheme.terrain
     if terrain.beta is not None:
         return jnp.asarray(math.inf)
-    speeds = velocities(terrain, scheme.pace(at.t), potential(terrain, at.masses))
+    speeds = velocities(terrain, scheme.rules.rates(at.t), potential(terrain, at.masses))
     courant = sum(
         (jnp.max(jnp.abs(v), initial=0.0) / h for v, h in zip(speeds, terrain.widths, strict=True)), jnp.asarray(0.0)
     )
@@ -275,7 +266,7 @@ def largest_step(scheme: Scheme, at: Moment) -> Array:
 
 def _without_noise(scheme: Scheme, masses: Array, t: Array, dt: Array) -> tuple[Array, Array]:
     """Masses after a step, and the error of the features they give."""
-    terrain, pace = scheme.terrain, scheme.pace
+    terrain, pace = scheme.terrain, scheme.rules.rates
     first = masses + dt * upwind_change(terrain, pace(t), masses)
     moved = (masses + first + dt * upwind_change(terrain, pace(t + dt), first)) / 2
     off = mean_features(terrain, moved - first)

@@ -68,7 +68,7 @@ def potential(terrain: Terrain, masses: Array) -> Array:
 
 
 def free_energy(terrain: Terrain, masses: Array) -> tuple[Array, Array]:
-    """F, and the sizes of its terms added up: they may cancel, and the rounding of F is a fraction of that."""
+    """F, and the sum of the sizes of its terms, which may cancel: the rounding of F is relative to that sum."""
     energy = terrain.fit.risk(mean_features(terrain, masses)) / 2 + jnp.sum(masses * terrain.penalty)
     if terrain.beta is None:
         return energy, 1 + energy

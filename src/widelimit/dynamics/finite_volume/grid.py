@@ -26,7 +26,7 @@ CELLS = {1: 400, 2: 100}  # for each coordinate
 LARGEST = 2**20  # cells
 SCORE = 7.0  # a box reaches to this score of every factor: 1e-12 of the mass lies outside
 SCORES = 39.0  # beyond, Φ is 0 or 1 in double precision
-POINTS = 2**15  # that carry a start which is no product
+POINTS = 2**15  # that carry a start whose coordinates are not independent
 OUTSIDE = 1e-9  # mass of the start that may lie outside of a box
 
 Box = tuple[tuple[float, float], ...] | None
@@ -45,7 +45,7 @@ class Axis:
 
     @property
     def edges(self) -> np.ndarray:
-        """(cells + 1,)."""
+        """Ends of the cells, (cells + 1,)."""
         return self.low + self.width * np.arange(self.cells + 1)
 
     @property
@@ -65,7 +65,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Grid:
-    """A tensor of axes."""
+    """Cells in one or more coordinates: the product of the axes."""
 
     axes: tuple[Axis, ...]
 
@@ -86,7 +86,7 @@ class Grid:
         return np.where(artificial, ends, 0.0)
 
     def crowded(self, masses: np.ndarray, most: float) -> np.ndarray:
-        """The ends (D, 2) that may grow and hold more mass than that."""
+        """The ends (D, 2) that may grow and hold more mass than ``most``."""
         return (self.held_back(masses) > most) & np.array([axis.ends for axis in self.axes])
 
 
@@ -99,17 +99,17 @@ class Mass:
     step: float = math.inf
 
     def density(self) -> Density:
-        """As a measure."""
+        """The masses as a `Density`."""
         return self.grid.density(self.masses)
 
     def grown(self, crowded: np.ndarray) -> Mass:
-        """The same masses with half as many cells more at every crowded end (D, 2)."""
+        """The same masses on a larger grid: half as many cells again are added at every crowded end (D, 2)."""
         more = -(-np.array(self.grid.shape)[:, None] // 2) * crowded
         axes = (axis.grown(int(below), int(above)) for axis, (below, above) in zip(self.grid.axes, more, strict=True))
         return Mass(Grid(tuple(axes)), np.pad(self.masses, more), self.step)
 
     def failed(self) -> Mass:
-        """A state that is no number: the driver then ends the run as diverged."""
+        """Masses that are not a number: the driver then ends the run as diverged."""
         return replace(self, masses=np.full(self.grid.shape, math.nan))
 
 
@@ -132,7 +132,7 @@ def initial_grid(problem: Problem, cells: int | None, box: Box) -> tuple[Grid, n
 
 
 def _check(problem: Problem) -> None:
-    """Refuse what has no grid."""
+    """Refuse a problem that no grid can hold: many reduced coordinates, or weights on a sphere."""
     names = problem.reduced_coordinates
     require(len(names) in CELLS, "a grid needs one or two reduced coordinates", f"{len(names)}: {shortened(names)}",
             "use MeanField without noise, or a noisy ParticleFlow")  # fmt: skip
@@ -196,7 +196,7 @@ def _scores(factor: Factor, values: np.ndarray) -> np.ndarray:
 
 
 def _from_points(problem: Problem, cells: int, box: Box) -> tuple[Grid, np.ndarray]:
-    """A start that is no product, by its points."""
+    """The grid and the masses of a start whose coordinates are not independent, from points that carry it."""
     theta, weights = (np.asarray(x) for x in initial_points(problem, POINTS, "quantile"))
     spans = [_widened(column.min(), column.max()) for column in theta.T]
     axes = tuple(_axis(problem, c, span, None, (cells, box)) for c, span in enumerate(spans))

@@ -8,8 +8,9 @@
 The entropy of the plan blurs like a diffusion of strength ε/(2η): it does half of the noise and the entropy of m the
 other half, so that the scheme is of order 1 in η. For given Ψ this is semi-unbalanced transport to
 exp(−(Ψ − β^{-1} log v)/κ) with the penalty ηκ KL, solved by Sinkhorn's iteration (POT), which contracts by 1/3; Ψ
-belongs to the new m, found by Anderson's mixing of the residuals. The grid must resolve the blur: √ε no less than the
-width of a cell. The scheme comes to rest beside the Gibbs law, at a distance of order η.  References: [p15], [jko98].
+belongs to the new m, found by Anderson's mixing of the residuals. The grid must resolve the blur: √ε must be at least
+the width of a cell. The scheme comes to rest beside the Gibbs law, at a distance of order η.
+References: [p15], [jko98].
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from widelimit.solving.protocol import Run, Tick, view_cells
 CELLS = 40
 MOST_CELLS = 20_000  # whose plan still fits in memory
 CROWDED = 1e-7  # mass in the outermost cells that makes the grid grow
-NO_MASS = 1e-11  # of a cell that sends nothing
-OUT_OF_REACH = 1e-60  # of the kernel
+NO_MASS = 1e-11  # a cell with less mass sends nothing
+OUT_OF_REACH = 1e-60  # a cell that receives less than this is left out of the plan
 FIXED_POINT = 100
 SINKHORN = 1000
 ENOUGH = 1e-8  # change of the residuals, and of Sinkhorn's scalings
@@ -145,6 +146,6 @@ def _require_seen(widths: np.ndarray, eta: float, beta: float, method: JKO) -> N
     blur = math.sqrt(eta / beta)
     if blur < widths.max():
         raise InputError(
-            f"a step must blur by at least a cell, √(2 step/β) >= {widths.max():.3g} here, got {blur:.3g} for step = "
-            f"{method.step:g}: raise step or cells, or use FiniteVolume."
+            f"the noise of a step must reach at least one cell, √(2 step/β) >= {widths.max():.3g}, got {blur:.3g} for "
+            f"step = {method.step:g}: raise step or cells, or use FiniteVolume."
         )

@@ -2,7 +2,8 @@
 
     min over θ of   F(Σ_i m_i δ(θ_i)) + Σ_i m_i |θ_i − θ_i^k|²_{M^{-1}}/(2η),     F = ½ R + λ ∫v dρ
 
-which is W_2 itself while the identity is the best coupling: for points in order in one dimension, for small η beyond.
+The sum is W_2² as long as no other pairing of old and new points is cheaper: in one dimension while the points stay in
+order, in more for small η.
 
 Scheme: Newton's method from θ^k, the linear system by conjugate gradients in the metric of W_2, with a line search, so
 that F cannot rise.  Reference: [jko98].
@@ -19,7 +20,7 @@ from jax import Array
 from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.rules import rules_of
 from widelimit.frozen import Frozen
-from widelimit.potentials.damped_newton import Budget, Descent, minimise
+from widelimit.potentials.damped_newton import Budget, Direction, minimise
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
@@ -33,7 +34,7 @@ ENOUGH = 1e-10  # root mean square of the condition for a minimum, relative to t
 BUDGET = Budget(steps=50, shortest=1e-8, rounding=0.0)
 
 
-class Movement(Frozen, eq=False):
+class PointStep(Frozen, eq=False):
     """The problem of one step: points ``start`` of masses m move in the time η M of every column, (D,)."""
 
     land: Landscape
@@ -59,7 +60,7 @@ def point_run(method: JKO, problem: Problem) -> Run:
 
     def advance(theta: Array, start: float, stop: float, tick: Tick) -> Array:
         for step in proximal_steps(problem, method.step, start, stop):
-            theta = proximal_points(Movement(land, theta, weights, step.eta * rules.rates(step.middle)))
+            theta = proximal_points(PointStep(land, theta, weights, step.eta * rules.rates(step.middle)))
             tick(step.end)
         return theta
 
@@ -67,13 +68,13 @@ def point_run(method: JKO, problem: Problem) -> Run:
     return Run(theta, advance, view_neurons(land, weights), whole_steps(method.step), advice)
 
 
-def proximal_points(movement: Movement) -> Array:
+def proximal_points(movement: PointStep) -> Array:
     """The points after one step."""
 
-    def descent(theta: Array) -> Descent:
+    def descent(theta: Array) -> Direction:
         direction, slope, defect = newton_direction(movement, theta)
         moved = float(jnp.max(jnp.abs(theta - movement.start)))
-        return Descent(direction, float(slope), float(defect) <= ENOUGH * (1 + moved))
+        return Direction(direction, float(slope), float(defect) <= ENOUGH * (1 + moved))
 
     def value(theta: Array) -> float:
         return float(movement.land.energy_of(theta, movement.weights) + transport(movement, theta))
@@ -82,8 +83,8 @@ def proximal_points(movement: Movement) -> Array:
 
 
 @jax.jit
-def transport(movement: Movement, theta: Array) -> Array:
-    """W²/2η."""
+def transport(movement: PointStep, theta: Array) -> Array:
+    """W_2²/(2η) between the points and their start."""
     return movement.weights @ movement.distance(theta) / 2
 
 
@@ -98,7 +99,7 @@ class Conjugate(NamedTuple):
 
 
 @jax.jit
-def newton_direction(movement: Movement, theta: Array) -> tuple[Array, Array, Array]:
+def newton_direction(movement: PointStep, theta: Array) -> tuple[Array, Array, Array]:
     """A direction of descent, its slope, and how far from a minimum we are.
 
     The derivative of the condition is symmetric in ⟨u, v⟩ = Σ m_i ⟨u_i, v_i⟩/(η M). Where the curvature is negative

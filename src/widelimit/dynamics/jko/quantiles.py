@@ -32,7 +32,7 @@ from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.rules import rules_of
 from widelimit.errors import require
 from widelimit.measures import Density, log_volumes
-from widelimit.potentials.damped_newton import Budget, Descent, minimise
+from widelimit.potentials.damped_newton import Budget, Direction, minimise
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.initial import Explicit
@@ -59,7 +59,7 @@ def quantile_run(method: JKO, problem: Problem) -> Run:
         for step in proximal_steps(problem, method.step, start, stop):
             size = step.eta * float(rules.rates(step.middle)[0])
             if size > 0:
-                edges = Movement(land, problem.beta, d, weights, edges, size).minimum()
+                edges = QuantileStep(land, problem.beta, d, weights, edges, size).minimum()
             tick(step.end)
         return edges
 
@@ -84,7 +84,7 @@ def _start(problem: Problem, cells: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Movement:
+class QuantileStep:
     """The problem of one step: from the edges ``start`` in the time η."""
 
     land: FeatureLandscape
@@ -96,7 +96,7 @@ class Movement:
 
     @cached_property
     def metric(self) -> np.ndarray:
-        """That of W_2², a band."""
+        """The matrix of W_2² as a quadratic form in the edges, a band."""
         third, sixth = self.weights / 3, self.weights / 6
         return _band(third, sixth, third)
 
@@ -131,13 +131,13 @@ class Movement:
         """The edges after the step."""
         return minimise(self.start, self.value, self._descent, self._shifted, BUDGET)
 
-    def _descent(self, edges: np.ndarray) -> Descent:
+    def _descent(self, edges: np.ndarray) -> Direction:
         gradient, band, features = self.slopes(edges)
         if self.d is not None and edges[0] <= 0 and gradient[0] > 0:  # held at the origin
             gradient[0], features[0], band[0, 0], band[1, 0] = 0.0, 0.0, 1.0, 0.0
         direction = -self._solved(gradient, band, features)
         slope = float(gradient @ direction)
-        return Descent(direction, slope, -slope < ENOUGH * (1 + abs(self.value(edges))))
+        return Direction(direction, slope, -slope < ENOUGH * (1 + abs(self.value(edges))))
 
     def _shifted(self, edges: np.ndarray, size: float, direction: np.ndarray) -> np.ndarray:
         """The edges moved, the first of a radius not below 0."""

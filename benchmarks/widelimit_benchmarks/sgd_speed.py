@@ -79,7 +79,7 @@ def _best(peers: dict[str, Peer], repeats: int) -> dict[str, float]:
 def _ours(problem: Problem, method: SGD, theta: Array) -> Peer:
     fixed, keys = iteration(problem, method), (stream(0, "data"), stream(0, "noise"))
     plan = Plan(lambda start, stop: iter(()), keys, None)
-    return lambda: plan.moved(Leg(fixed, (0, STEPS["ours"]), 0.0), theta)
+    return lambda: plan.moved(Leg(fixed, (0, STEPS["ours"]), 0.0), None, theta)
 
 
 def _floor(problem: Problem, theta: Array) -> Peer:

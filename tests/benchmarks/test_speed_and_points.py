@@ -3,7 +3,12 @@ import sys
 import numpy as np
 import pytest
 
-from widelimit.experiments import grid_speed, points, speed
+from widelimit.dynamics.methods import SGD
+from widelimit.experiments import point_convergence as points
+from widelimit.experiments.demo import TwoClasses
+from widelimit.solving.streams import stream
+from widelimit_benchmarks import grid_speed
+from widelimit_benchmarks import sgd_speed as speed
 
 
 def test_bench_measures_every_peer_and_says_why_one_is_missing(monkeypatch):
@@ -17,10 +22,10 @@ def test_bench_measures_every_peer_and_says_why_one_is_missing(monkeypatch):
 
 
 def test_the_stored_scan_is_the_equation():
-    demo = speed.two_classes(d=10, delta=0.5, scale=0.4, n=20, step=1e-3)
-    theta = demo.problem.sample_initial(speed.stream(0, "initial"), 20) * 5
-    moved = np.asarray(speed._stored_scan(demo.problem, demo.finite, theta)())
-    x, y = demo.problem.data.sample(speed.stream(0, "data"), speed.STEPS["stored_scan"], float)
+    problem = TwoClasses(d=10, delta=0.5, scale=0.4).problem
+    theta = problem.sample_initial(stream(0, "initial"), 20) * 5
+    moved = np.asarray(speed._stored_scan(problem, SGD(20, 1e-3), theta)())
+    x, y = problem.data.sample(stream(0, "data"), speed.STEPS["stored_scan"], float)
     w = np.array(theta)
     for sample, label in zip(np.asarray(x), np.asarray(y), strict=True):
         h = w @ sample

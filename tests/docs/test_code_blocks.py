@@ -1,0 +1,76 @@
+"""What the documentation shows runs: its Python blocks, its spec files, its `widelimit new`."""
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+import widelimit as wl
+from widelimit.interfaces.cli import run
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page, language):
+    """The fenced blocks of one language, with the number of the line each begins in."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return [(text.count("\n", 0, match.start(1)) + 1, match[1]) for match in found]
+
+
+def with_blocks(language):
+    return [page for page in PAGES if blocks(page, language)]
+
+
+def of(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", with_blocks("python"), ids=of)
+def test_the_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    for _, text in blocks(page, "sh"):
+        for name in re.findall(r"^widelimit new (\w+)", text, re.MULTILINE):
+            assert run(["new", name]) == 0
+    namespace = {"__name__": "page"}
+    for line, text in blocks(page, "python"):
+        code = compile("\n" * (line - 1) + text, of(page), "exec")  # a traceback names the line of the page
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            exec(code, namespace)
+
+
+@pytest.mark.parametrize("page", with_blocks("toml"), ids=of)
+def test_the_spec_files_of_a_page_are_read_and_written(page):
+    for _, text in blocks(page, "toml"):
+        spec = wl.Spec.from_toml(text)
+        assert wl.Spec.from_toml(spec.to_toml()) == spec
+
+
+def test_the_pages_that_must_have_code_have_some():
+    names = {page.name for page in with_blocks("python")}
+    assert names >= {"README.md", "spec.md", "extend.md", "choose-a-dynamics.md"}
+    assert {page.name for page in with_blocks("toml")} >= {"spec.md"}
+
+
+LINK = re.compile(r"\]\(((?!https?:)[^)#]+)(?:#[^)]*)?\)")
+WRITTEN = [*PAGES, ROOT / "VISION.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=of)
+def test_links_to_files_lead_somewhere(page):
+    missing = [link for link in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
+    assert not missing
+
+
+PATH = re.compile(r"`((?:src/widelimit/|tests/|docs/|examples/)?(?:\w+/)*\w+\.py)(?:`|:)")
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=of)
+def test_python_files_that_are_named_exist(page):
+    named = set(PATH.findall(page.read_text(encoding="utf-8")))
+    homes = (ROOT, ROOT / "src" / "widelimit")
+    assert not [name for name in sorted(named) if not any((home / name).exists() for home in homes)]
