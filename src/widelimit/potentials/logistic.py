@@ -39,7 +39,7 @@ ROWS = 512  # points at a time, so that a node's numbers stay in the cache
 UNROLLED = 24  # orders written out one by one
 
 
-class Mixture(NamedTuple):
+class ScaleMixture(NamedTuple):
     """Σ_i ω_i Φ(x/τ_i)."""
 
     tau: np.ndarray
@@ -102,17 +102,17 @@ def mean_square_slope(kind: Kind, m: Array, s: Array) -> Array:
 
 
 @lru_cache(maxsize=8)
-def mixture(kind: Kind) -> Mixture:
+def mixture(kind: Kind) -> ScaleMixture:
     """The nodes of F for a kind; for tanh those of x ↦ sigmoid(2x)."""
     if kind == "gelu":
-        return Mixture(np.ones(1), np.ones(1))
+        return ScaleMixture(np.ones(1), np.ones(1))
     y = np.exp(np.linspace(LEFT, RIGHT, NODES))
     j = np.arange(1, 12)[:, None]
     a = ((2 * j - 1) * math.pi) ** 2 / 8
     near = math.sqrt(2 * math.pi) * np.sum((2 * a / y**4 - 1 / y**2) * np.exp(-a / y**2), axis=0)
     far = 8 * y * np.sum((-1.0) ** (j + 1) * j**2 * np.exp(-2 * j**2 * y**2), axis=0)
     omega = y * np.where(y < 0.6, near, far)
-    return Mixture(y if kind == "tanh" else 2 * y, omega / omega.sum())
+    return ScaleMixture(y if kind == "tanh" else 2 * y, omega / omega.sum())
 
 
 def derivatives(kind: Kind, m: Array, s: Array, count: int) -> Array:

@@ -62,7 +62,7 @@ class Level(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class MomentTable:
     """Levels in the order of s; the first is level 0 if its variance is 0."""
 
     levels: tuple[Level, ...]

@@ -31,7 +31,7 @@ from widelimit.potentials.smoothing import seen_inside, smoothed
 from widelimit.problem.activations import (
     Activation,
     ErrorFunction,
-    Exponential,
+    ExponentialFunction,
     General,
     Hinges,
     Logistic,
@@ -75,7 +75,7 @@ def _(activation: Part, at: Pair) -> Array:
 
 
 @kernel.register
-def _(activation: Exponential, at: Pair) -> Array:
+def _(activation: ExponentialFunction, at: Pair) -> Array:
     m, s, m2, s2, corr = at
     return jnp.exp(m[:, None] + m2 + 0.5 * (s[:, None] ** 2 + s2**2) + corr * s[:, None] * s2)
 

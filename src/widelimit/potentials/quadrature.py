@@ -26,7 +26,7 @@ from jax.custom_batching import custom_vmap
 from widelimit.errors import InputError
 from widelimit.potentials import direct_rules
 from widelimit.potentials.direct_rules import ladder
-from widelimit.potentials.moment_table import HIGHEST, Table, root
+from widelimit.potentials.moment_table import HIGHEST, MomentTable, root
 from widelimit.potentials.table_plan import plan
 from widelimit.problem.activations import General
 from widelimit.problem.activations.kinks import slope_of
@@ -56,7 +56,7 @@ def scaled_slopes(activation: General, m: Array, s: Array, order: int) -> Array:
 
 
 def _mean(
-    activation: General, known: Table | None, m: Array, s: Array, of: Callable[[Array], Array] | None = None
+    activation: General, known: MomentTable | None, m: Array, s: Array, of: Callable[[Array], Array] | None = None
 ) -> Array:
     """E of a function with the kinks and the ladder of σ, by its table where it has one."""
 
@@ -68,7 +68,7 @@ def _mean(
     return _repair(known, known.derivatives(m, s, 0, jnp)[0], by_rule, m, s)[..., 0]
 
 
-def _slopes(known: Table, m: Array, s: Array, order: int) -> Array:
+def _slopes(known: MomentTable, m: Array, s: Array, order: int) -> Array:
     """B_1, …, B_order from the table."""
     roots = np.array([root(k) for k in range(1, order + 1)])
     scaled, unit = known.derivatives(m, s, order, jnp)
@@ -79,7 +79,7 @@ def _slopes(known: Table, m: Array, s: Array, order: int) -> Array:
     return scaled[..., 1:] * jnp.stack(powers, axis=-1) / roots
 
 
-def _repair(known: Table, found: Array, by_rule: Callable[[Array, Array], Array], m: Array, s: Array) -> Array:
+def _repair(known: MomentTable, found: Array, by_rule: Callable[[Array, Array], Array], m: Array, s: Array) -> Array:
     """What the table found, or the rule where the table does not cover; the rule runs only if there are such points."""
     covered = known.covers(m, s, jnp)
 
@@ -112,7 +112,7 @@ class SlopeSquared:
 
 
 @lru_cache(maxsize=64)
-def table(activation: General | SlopeSquared) -> Table | None:
+def table(activation: General | SlopeSquared) -> MomentTable | None:
     """The table of a function, planned once; refuse a function that no rule can integrate."""
     bent = activation.activation if isinstance(activation, SlopeSquared) else activation
     return plan(activation, bent.bends, ladder(bent)[0])

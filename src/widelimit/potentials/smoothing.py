@@ -39,7 +39,7 @@ from widelimit.potentials.quadrature import mean_value, scaled_slopes
 from widelimit.problem.activations import (
     Activation,
     ErrorFunction,
-    Exponential,
+    ExponentialFunction,
     General,
     Hinges,
     Logistic,
@@ -202,12 +202,12 @@ def _(activation: Logistic, m: Array, s: Array, order: int) -> Array:
 
 
 @value.register
-def _(activation: Exponential, m: Array, s: Array) -> Array:
+def _(activation: ExponentialFunction, m: Array, s: Array) -> Array:
     return jnp.exp(m + 0.5 * s * s)
 
 
 @slopes.register
-def _(activation: Exponential, m: Array, s: Array, order: int) -> Array:
+def _(activation: ExponentialFunction, m: Array, s: Array, order: int) -> Array:
     mean = value(activation, m, s)
     return jnp.stack([s ** (k - 1) / math.sqrt(math.factorial(k)) * mean for k in range(1, order + 1)], axis=-1)
 

@@ -33,7 +33,7 @@ from widelimit.potentials.smoothing import knot_scores, seen_inside, slope_of, s
 from widelimit.problem.activations import (
     Activation,
     ErrorFunction,
-    Exponential,
+    ExponentialFunction,
     General,
     Hinges,
     Logistic,
@@ -94,7 +94,7 @@ def _(activation: Sinusoid, m: Array, s: Array) -> Array:
 
 
 @mean_square_slope.register
-def _(activation: Exponential, m: Array, s: Array) -> Array:
+def _(activation: ExponentialFunction, m: Array, s: Array) -> Array:
     return mean_square(activation, m, s)
 
 

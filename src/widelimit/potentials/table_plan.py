@@ -23,7 +23,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.potentials.direct_rules import AGREEMENT, REACH, Integrand, Rule, moments
-from widelimit.potentials.moment_table import HIGHEST, RATIO, Level, Table, root, width
+from widelimit.potentials.moment_table import HIGHEST, RATIO, Level, MomentTable, root, width
 from widelimit.problem.activations.on_host import on_host
 
 BROAD, FAR, SIDE = 8.0, 16.0, 320.0  # largest deviation, largest |m|, and largest |m|/b
@@ -55,7 +55,7 @@ class Planned:
         return a
 
 
-def plan(function: Callable[[Array], Array], bends: tuple[float, ...], reach: float) -> Table | None:
+def plan(function: Callable[[Array], Array], bends: tuple[float, ...], reach: float) -> MomentTable | None:
     """The table of a function; None if no level can be trusted."""
     with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
         planned = Planned(Integrand(on_host(function), bends), reach)
@@ -63,8 +63,8 @@ def plan(function: Callable[[Array], Array], bends: tuple[float, ...], reach: fl
         low = base[0].unit if base else LOWEST
         count = math.ceil(math.log(BROAD / low) / math.log(RATIO))
         levels = (*base, *(_level(planned, low * RATIO ** (i + 0.5)) for i in range(count)))
-        good = _good_levels(planned, Table(levels))
-        return Table(levels[:good]) if good > 1 else None
+        good = _good_levels(planned, MomentTable(levels))
+        return MomentTable(levels[:good]) if good > 1 else None
 
 
 def _means(unit: float) -> np.ndarray:
@@ -83,7 +83,7 @@ def _base(planned: Planned) -> tuple[Level, ...]:
     for unit in UNITS:
         rows, rest = _derivatives(planned, _means(unit), unit)
         level = Level(unit, 0.0, rows)
-        if rest <= INTERPOLATION and _good_levels(planned, Table((level,))) == 1:
+        if rest <= INTERPOLATION and _good_levels(planned, MomentTable((level,))) == 1:
             return (level,)
     return ()
 
@@ -102,7 +102,7 @@ def _derivatives(planned: Planned, m: np.ndarray, unit: float) -> tuple[np.ndarr
     return c @ powers * factorials / RADIUS ** np.arange(width(HIGHEST)), float(rest)
 
 
-def _good_levels(planned: Planned, table: Table) -> int:
+def _good_levels(planned: Planned, table: MomentTable) -> int:
     """How many of the first levels agree with a finer rule at random points, and rows are finite."""
     rng = np.random.default_rng(1)
     for level, (unit, variance, _) in enumerate(table.levels):
@@ -117,7 +117,7 @@ def _good_levels(planned: Planned, table: Table) -> int:
     return len(table.levels)
 
 
-def _agrees(planned: Planned, table: Table, m: np.ndarray, s: float) -> bool:
+def _agrees(planned: Planned, table: MomentTable, m: np.ndarray, s: float) -> bool:
     k, roots = np.arange(HIGHEST + 1), np.array([root(n) for n in range(HIGHEST + 1)])
     scaled, unit = table.derivatives(m, np.full(m.shape, s), HIGHEST, np)
     finer = planned.moments(m, s, HIGHEST + 1, finer=True)

@@ -22,6 +22,7 @@ from jax import Array
 
 from widelimit.errors import InputError, require_known
 from widelimit.problem.activations.activation import Activation
+from widelimit.problem.activations.from_expression import Written, custom
 from widelimit.problem.activations.general import General
 from widelimit.problem.activations.piecewise_linear import (
     Hinges,
@@ -33,7 +34,7 @@ from widelimit.problem.activations.piecewise_linear import (
 )
 from widelimit.problem.activations.smooth import (
     ErrorFunction,
-    Exponential,
+    ExponentialFunction,
     Hermite,
     Logistic,
     Polynomial,
@@ -42,7 +43,6 @@ from widelimit.problem.activations.smooth import (
     polynomial,
 )
 from widelimit.problem.activations.sums import Part, Sum
-from widelimit.problem.activations.written import Written, custom
 from widelimit.problem.expressions import Expression
 
 relu, truncated_relu = Hinges((0.0,), (1.0,)), Hinges((0.0, 1.0), (1.0, -1.0))
@@ -59,9 +59,9 @@ MAKERS = {"ramp": ramp, "piecewise_linear": piecewise_linear, "polynomial": poly
 Choice = Activation | Expression | str | Callable[[Array], Array]
 
 __all__ = [
-    "Activation", "ErrorFunction", "Exponential", "General", "Hermite", "Hinges", "Logistic", "Part", "PiecewiseLinear",
-    "Polynomial", "Ramp", "Sinusoid", "Sum", "Written", "activation", "cos", "custom", "erf", "gelu", "hermite",
-    "hinges", "name_of", "piecewise_linear", "polynomial", "ramp", "relu", "sigmoid", "silu", "sin", "softplus", "tanh",
+    "Activation", "ErrorFunction", "ExponentialFunction", "General", "Hermite", "Hinges", "Logistic", "Part",
+    "PiecewiseLinear", "Polynomial", "Ramp", "Sinusoid", "Sum", "Written", "activation", "cos", "custom", "erf", "gelu",
+    "hermite", "hinges", "name_of", "piecewise_linear", "polynomial", "ramp", "relu", "sigmoid", "silu", "sin", "softplus", "tanh",
     "truncated_relu",
 ]  # fmt: skip
 

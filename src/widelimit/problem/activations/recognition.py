@@ -24,7 +24,7 @@ from widelimit.problem.activations.piecewise_linear import Hinges
 from widelimit.problem.activations.smooth import (
     HIGHEST_DEGREE,
     ErrorFunction,
-    Exponential,
+    ExponentialFunction,
     Logistic,
     Polynomial,
     Sinusoid,
@@ -35,8 +35,8 @@ from widelimit.problem.expressions import Expression
 from widelimit.problem.grammar import Item, fold
 
 FUNCTIONS: dict[str, Activation] = {
-    "exp": Exponential(), "sin": Sinusoid(0), "cos": Sinusoid(1), "erf": ErrorFunction(), "tanh": Logistic("tanh"),
-    "sigmoid": Logistic("sigmoid"), "softplus": Logistic("softplus"),
+    "exp": ExponentialFunction(), "sin": Sinusoid(0), "cos": Sinusoid(1), "erf": ErrorFunction(),
+    "tanh": Logistic("tanh"), "sigmoid": Logistic("sigmoid"), "softplus": Logistic("softplus"),
 }  # fmt: skip
 LINE = ((0,), (1,))  # 1 and x
 ROUNDING = 1e-15  # of the terms of a value, below which it is 0

@@ -109,7 +109,7 @@ class Sinusoid(Activation):
         return wave if self.quarter % 4 < 2 else -wave
 
 
-class Exponential(Activation):
+class ExponentialFunction(Activation):
     """σ(x) = e^x."""
 
     word: ClassVar[str] = "exponential"
