@@ -43,7 +43,7 @@ def test_convergence_of_the_points_is_measured_and_drawn():
     assert "points" in left.get_xlabel() and len(right.get_lines()) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.speed
 def test_blocks_beat_the_plain_loops_by_the_stated_factors():
     """On an idle machine with two cores; a ratio in one run."""
     for dtype, scan, torch in (("float64", 4.0, 12.0), ("float32", 2.5, 25.0)):
@@ -61,7 +61,7 @@ def test_the_grid_is_measured_and_a_missing_peer_is_named(monkeypatch):
     assert result["lowest_mass_when_cold"]["ours"] >= 0
 
 
-@pytest.mark.slow
+@pytest.mark.speed
 def test_the_grid_beats_py_pde_tenfold_and_stays_positive():
     """On an idle machine; a ratio in one run."""
     pytest.importorskip("pde")

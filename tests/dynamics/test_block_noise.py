@@ -179,7 +179,7 @@ def test_noisy_blocks_have_the_joint_law_of_the_plain_loop_in_a_large_sample(bat
     check_same_law(batch, seed, 40_000)
 
 
-@pytest.mark.slow
+@pytest.mark.speed
 def test_noisy_blocks_are_four_times_faster_than_the_plain_loop():
     """On a quiet machine, or with OPENBLAS_NUM_THREADS=1: the threads of the factorisations suffer from company."""
     problem = wl.Problem(

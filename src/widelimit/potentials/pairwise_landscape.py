@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -23,19 +22,17 @@ import numpy as np
 from jax import Array
 
 from widelimit.coordinates import length
-from widelimit.frozen import static
 from widelimit.potentials import pair_series
 from widelimit.potentials.landscape import Landscape, Move, each
-from widelimit.potentials.pair_kernels import SERIES_ORDER, Pair, is_closed, kernel
+from widelimit.potentials.pair_kernels import Pair, is_closed, kernel
 from widelimit.potentials.pair_series import Family, deviations, families, seen_by
-from widelimit.potentials.series_bounds import bounds, climb
+from widelimit.potentials.series_bounds import ORDERS, bounds
 from widelimit.potentials.smoothing import value
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
-ORDERS = (8, 16, 28, 40, 60, SERIES_ORDER)
 HEADROOM = 10.0  # a landscape is certified with this much to spare where a move begins, so that neurons may move
 
 
@@ -49,7 +46,7 @@ class PairwiseLandscape(Landscape, eq=False):
     families      the classes, those with proportional covariances together
     label_square  R# = E y²
     tolerance     of R and ∇Ψ
-    order         where `self_gradient` cuts Mehler's series; None: it uses the closed kernel
+    runs          of RUN orders after which `self_gradient` cuts Mehler's series; None: it uses the closed kernel
     """
 
     sigma: Activation
@@ -59,7 +56,7 @@ class PairwiseLandscape(Landscape, eq=False):
     families: tuple[Family, ...]
     label_square: float
     tolerance: float
-    order: int | None = static(default=None)
+    runs: int | None = None
 
     def external(self, theta: Array) -> Array:
         """V(θ)."""
@@ -89,14 +86,14 @@ class PairwiseLandscape(Landscape, eq=False):
 
     @jax.jit
     def self_gradient(self, theta: Array, weights: Array) -> Array:
-        """∇Ψ at every neuron in the field of all of them, by the series if an order is set."""
-        if self.order is None:
+        """∇Ψ at every neuron in the field of all of them, by the series if its length is set."""
+        if self.runs is None:
             return self.gradient(theta, theta, weights)
         columns = self.penalty.columns
         total = self.penalty.gradient(theta)
         for family in self.families:
             at = seen_by(family, *columns.split(theta))
-            scalar, by_w = pair_series.field(family, self.sigma, self.order, at, weights, columns.scalars)
+            scalar, by_w = pair_series.field(family, self.sigma, self.runs, at, weights, columns.scalars)
             total += jnp.concatenate([*(scalar[name][:, None] for name in columns.scalars), by_w], axis=1)
         if columns.kept:
             total += jax.grad(lambda t: jnp.sum(self.external(t)))(theta)
@@ -108,45 +105,62 @@ class PairwiseLandscape(Landscape, eq=False):
         moved = move(cheap, theta)
         while bool(jnp.isfinite(moved).all()) and not cheap.holds(moved, weights):
             better = self.near(moved, weights)
-            if better.order == cheap.order:  # nothing better is known
+            if better.runs == cheap.runs:  # nothing better is known
                 break
             cheap = better
             moved = move(cheap, theta)
         return moved
 
     def near(self, theta: Array, weights: Array) -> PairwiseLandscape:
-        """The landscape with the lowest order certified around θ; the worst of several replicas decides."""
-        order, error = _certified(self, ORDERS, (np.inf, self.tolerance / HEADROOM), theta, weights)
-        return replace(self, order=self._or_last(order, "gradient", error[1]))
+        """The landscape with the shortest series certified around θ; the worst of several replicas decides."""
+        errors = self._errors(theta, weights)
+        good = np.flatnonzero(errors <= self.tolerance / HEADROOM)
+        if good.size:
+            return replace(self, runs=int(good[0]) + 1)
+        self._complain("gradient", errors[-1])
+        return replace(self, runs=len(errors) if self._is_open or errors[-1] <= self.tolerance else None)
 
     def holds(self, theta: Array, weights: Array) -> bool:
-        """Whether the order is certified at θ, or there is no better one."""
-        if self.order is None:
+        """Whether the series is certified at θ, or there is no better one."""
+        if self.runs is None:
             return True
-        order, error = _certified(self, (self.order,) * len(ORDERS), (np.inf, self.tolerance), theta, weights)
-        is_last = self.order == ORDERS[-1] and not is_closed(self.sigma)
-        return order is not None or (is_last and self._or_last(order, "gradient", error[1]) is not None)
+        errors = self._errors(theta, weights)
+        if errors[self.runs - 1] <= self.tolerance:
+            return True
+        is_last = self.runs == len(errors) and self._is_open
+        if is_last:
+            self._complain("gradient", errors[-1])
+        return is_last
+
+    def _errors(self, theta: Array, weights: Array) -> np.ndarray:
+        """Bounds of ∇Ψ/S for every length of the series, (orders,)."""
+        bound = _gradient_errors(replace(self, runs=None), theta, weights)
+        return np.asarray(bound).reshape(-1, len(ORDERS)).max(axis=0)
 
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ), by the cheapest certified route."""
-        order, error = _certified(self, ORDERS, (self.tolerance, np.inf), points, weights)
-        order = self._or_last(order, "risk", error[0])
-        return _kernel_risk(self, points, weights) if order is None else _series_risk(self, order, points, weights)
+        plain = replace(self, runs=None)
+        risk, error = _series_risk(plain, points, weights)
+        worst = float(jnp.max(error))
+        if worst <= self.tolerance or self._is_open:
+            self._complain("risk", worst)
+            return risk
+        return _kernel_risk(plain, points, weights)
 
-    def _or_last(self, order: int | None, what: str, error: float) -> int | None:
-        """A certified order; else the last, if its error is small or there is no closed kernel to fall back on."""
-        if order is not None:
-            return order
-        if not error <= self.tolerance and is_closed(self.sigma):
-            return None
-        if not error <= self.tolerance:
+    @property
+    def _is_open(self) -> bool:
+        """Whether the kernel lacks a closed form."""
+        return not is_closed(self.sigma)
+
+    def _complain(self, what: str, error: float) -> None:
+        """Say how large an error may be that no closed kernel removes."""
+        if not error <= self.tolerance and self._is_open:
             warnings.warn(
                 f"the {what} of nearly parallel neurons with a large norm is only known to {error:.1g} for this "
                 "activation, whose pairwise kernel has no closed form",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return ORDERS[-1]
 
 
 def pairwise_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, tolerance: float) -> PairwiseLandscape:
@@ -178,50 +192,36 @@ def _kernel_risk(landscape: PairwiseLandscape, points: Array, weights: Array) ->
     return each(one, points)
 
 
-@partial(jax.jit, static_argnames="order")
-def _series_risk(landscape: PairwiseLandscape, order: int, points: Array, weights: Array) -> Array:
-    """R(ρ) with Mehler's series cut at ``order`` off the diagonal."""
+@jax.jit
+def _series_risk(landscape: PairwiseLandscape, points: Array, weights: Array) -> tuple[Array, Array]:
+    """R(ρ) with Mehler's series off the diagonal, as long as certified (the longest, if none is), and its bound."""
     columns = landscape.penalty.columns
 
-    def one(points: Array) -> Array:
-        total = jnp.zeros(())
-        for family in landscape.families:
-            total += pair_series.risk(family, landscape.sigma, order, seen_by(family, *columns.split(points)), weights)
+    def one(points: Array) -> tuple[Array, Array]:
+        seen = [(family, seen_by(family, *columns.split(points))) for family in landscape.families]
+        errors = sum(bounds(f, landscape.sigma, at, weights, columns.scalars).risk for f, at in seen)
+        good = errors <= landscape.tolerance
+        last = jnp.where(jnp.any(good), jnp.argmax(good), len(ORDERS) - 1)
+        total = sum(pair_series.risk(f, landscape.sigma, last + 1, at, weights) for f, at in seen)
         if columns.kept:  # the labels belong to the nodes
             total += landscape.label_square + 2 * weights @ landscape.external(points)
-        return total
+        return total, errors[last]
 
     return each(one, points)
 
 
-def _certified(
-    landscape: PairwiseLandscape, orders: tuple[int, ...], limits: tuple[float, float], theta: Array, weights: Array
-) -> tuple[int | None, np.ndarray]:
-    """The first order that is certified in every replica, if any is, and the largest bounds met last, of R and ∇Ψ/S."""
-    plain = replace(landscape, order=None)  # compiled once for all orders
-    positions, errors = _climb(plain, np.asarray(orders, float), np.asarray(limits), theta, weights)
-    worst = np.asarray(errors).reshape(-1, 2).max(axis=0)
-    return (orders[int(np.max(positions))] if (worst <= np.array(limits)).all() else None), worst
-
-
 @jax.jit
-def _climb(
-    landscape: PairwiseLandscape, orders: Array, limits: Array, theta: Array, weights: Array
-) -> tuple[Array, Array]:
-    """The position of the first order whose bounds of R and ∇Ψ/S are within the limits, and these bounds."""
+def _gradient_errors(landscape: PairwiseLandscape, theta: Array, weights: Array) -> Array:
+    """Bounds of ∇Ψ/S for every order in ORDERS."""
     columns = landscape.penalty.columns
 
-    def one(theta: Array) -> tuple[Array, Array]:
+    def one(theta: Array) -> Array:
         parts = [
             bounds(family, landscape.sigma, seen_by(family, *columns.split(theta)), weights, columns.scalars)
             for family in landscape.families
         ]
-        scale = jnp.max(sum(size for _, size in parts))
-
-        def error(order: Array) -> Array:
-            of_risk, of_gradient = (sum(terms) for terms in zip(*(beyond(order) for beyond, _ in parts), strict=True))
-            return jnp.stack([of_risk, jnp.max(of_gradient) / jnp.where(scale > 0, scale, 1.0)])
-
-        return climb(error, orders, limits)
+        scale = jnp.max(sum(part.scale for part in parts))
+        error = jnp.max(sum(part.gradient for part in parts), axis=1)
+        return error / jnp.where(scale > 0, scale, 1.0)
 
     return each(one, theta)

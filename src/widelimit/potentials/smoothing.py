@@ -25,7 +25,7 @@ Derivatives, exact for every σ (Stein's identity and the recurrence of h_k):
 from __future__ import annotations
 
 import math
-from functools import singledispatch
+from functools import partial, singledispatch
 
 import jax
 import jax.numpy as jnp
@@ -52,27 +52,28 @@ from widelimit.problem.activations import (
 
 def smoothed(activation: Activation, order: int, m: Array, s: Array) -> Array:
     """A_0, …, A_order at (m, s), stacked on a new last axis; differentiable in m and s."""
+    return _smoothed(order, activation, m, s)
 
-    @jax.custom_jvp
-    def at(m: Array, s: Array) -> Array:
-        first = value(activation, m, s)[..., None]
-        if order == 0:
-            return first
-        return jnp.concatenate([first, s[..., None] * slopes(activation, m, s, order)], axis=-1)
 
-    @at.defjvp
-    def _(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
-        m, s = primals
-        dm, ds = (t[..., None] for t in tangents)
-        b = slopes(activation, m, s, order + 2)  # b[..., k−1] is B_k
-        k = jnp.arange(order + 1.0)
-        by_m = jnp.sqrt(k + 1) * b[..., : order + 1]
-        by_s = jnp.sqrt((k + 1) * (k + 2)) * b[..., 1:]
-        by_s = by_s.at[..., 1:].add(k[1:] * b[..., :order])
-        first = value(activation, m, s)[..., None]
-        return jnp.concatenate([first, s[..., None] * b[..., :order]], axis=-1), by_m * dm + by_s * ds
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _smoothed(order: int, activation: Activation, m: Array, s: Array) -> Array:
+    first = value(activation, m, s)[..., None]
+    if order == 0:
+        return first
+    return jnp.concatenate([first, s[..., None] * slopes(activation, m, s, order)], axis=-1)
 
-    return at(m, s)
+
+@_smoothed.defjvp
+def _(order: int, at: tuple[Activation, Array, Array], moves: tuple[Activation, Array, Array]) -> tuple[Array, Array]:
+    activation, m, s = at
+    dm, ds = (move[..., None] for move in moves[1:])
+    b = slopes(activation, m, s, order + 2)  # b[..., k−1] is B_k
+    k = jnp.arange(order + 1.0)
+    by_m = jnp.sqrt(k + 1) * b[..., : order + 1]
+    by_s = jnp.sqrt((k + 1) * (k + 2)) * b[..., 1:]
+    by_s = by_s.at[..., 1:].add(k[1:] * b[..., :order])
+    first = value(activation, m, s)[..., None]
+    return jnp.concatenate([first, s[..., None] * b[..., :order]], axis=-1), by_m * dm + by_s * ds
 
 
 @singledispatch

@@ -61,8 +61,8 @@ Choice = Activation | Expression | str | Callable[[Array], Array]
 __all__ = [
     "Activation", "ErrorFunction", "ExponentialFunction", "General", "Hermite", "Hinges", "Logistic", "Part",
     "PiecewiseLinear", "Polynomial", "Ramp", "Sinusoid", "Sum", "Written", "activation", "cos", "custom", "erf", "gelu",
-    "hermite", "hinges", "name_of", "piecewise_linear", "polynomial", "ramp", "relu", "sigmoid", "silu", "sin", "softplus", "tanh",
-    "truncated_relu",
+    "hermite", "hinges", "name_of", "piecewise_linear", "polynomial", "ramp", "relu", "sigmoid", "silu", "sin",
+    "softplus", "tanh", "truncated_relu",
 ]  # fmt: skip
 
 
