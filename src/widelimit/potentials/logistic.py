@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache, partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,15 +30,16 @@ from jax import Array
 from widelimit.potentials.chunks import by_chunks
 from widelimit.potentials.normal import density, tail
 from widelimit.potentials.quadrature import mean_value
+from widelimit.problem.activations import General
+from widelimit.problem.activations.smooth import Kind
 
-Kind = Literal["sigmoid", "tanh", "softplus", "silu", "gelu"]
 KINDS: tuple[Kind, ...] = ("sigmoid", "tanh", "softplus", "silu", "gelu")
 NODES, LEFT, RIGHT = 26, -1.65, 1.4
 ROWS = 512  # points at a time, so that a node's numbers stay in the cache
 UNROLLED = 24  # orders written out one by one
 
 
-class Mixture(NamedTuple):
+class ScaleMixture(NamedTuple):
     """Σ_i ω_i Φ(x/τ_i)."""
 
     tau: np.ndarray
@@ -101,17 +102,17 @@ def mean_square_slope(kind: Kind, m: Array, s: Array) -> Array:
 
 
 @lru_cache(maxsize=8)
-def mixture(kind: Kind) -> Mixture:
+def mixture(kind: Kind) -> ScaleMixture:
     """The nodes of F for a kind; for tanh those of x ↦ sigmoid(2x)."""
     if kind == "gelu":
-        return Mixture(np.ones(1), np.ones(1))
+        return ScaleMixture(np.ones(1), np.ones(1))
     y = np.exp(np.linspace(LEFT, RIGHT, NODES))
     j = np.arange(1, 12)[:, None]
     a = ((2 * j - 1) * math.pi) ** 2 / 8
     near = math.sqrt(2 * math.pi) * np.sum((2 * a / y**4 - 1 / y**2) * np.exp(-a / y**2), axis=0)
     far = 8 * y * np.sum((-1.0) ** (j + 1) * j**2 * np.exp(-2 * j**2 * y**2), axis=0)
     omega = y * np.where(y < 0.6, near, far)
-    return Mixture(y if kind == "tanh" else 2 * y, omega / omega.sum())
+    return ScaleMixture(y if kind == "tanh" else 2 * y, omega / omega.sum())
 
 
 def derivatives(kind: Kind, m: Array, s: Array, count: int) -> Array:
@@ -140,7 +141,7 @@ def _bells(kind: Kind, m: Array, s: Array, unit: Array, count: int) -> Array:
 
 def _bells_of_rows(kind: Kind, count: int, rows: Array) -> Array:
     """u^{j−1} E F^{(j)}, j = 1, …, count, of points given as rows (m², s², um, u²); (rows, count)."""
-    tau, omega = mixture(kind)
+    tau, omega = map(jnp.asarray, mixture(kind))
     m2, s2, um, u2 = (rows[:, j, None] for j in range(4))
     q = 1 / (tau**2 + s2)
     by_last, by_before = -um * q, -u2 * q
@@ -151,7 +152,7 @@ def _bells_of_rows(kind: Kind, count: int, rows: Array) -> Array:
         before, p = last
         return (p, by_last * p + ((j - 1) * by_before) * before), jnp.sum(p, axis=-1)
 
-    last = (0 * p, p)
+    last = (jnp.zeros_like(p), p)
     if count > UNROLLED:
         return jax.lax.scan(step, last, jnp.arange(1.0, count + 1), unroll=4)[1].T
     sums = []
@@ -224,18 +225,4 @@ def _square_of_gelu_slope(m: Array, s: Array) -> Array:
     return _square_of_normal(m, s)[0] + 2 * _bell_times_normal(m, s)[1] + _squared_bell(m, s)[1]
 
 
-class SoftplusSquared(NamedTuple):
-    """x ↦ softplus(x)², for which no identity is known, as the quadrature wants it."""
-
-    name: str = "softplus²"
-    kinks: tuple[float, ...] = ()
-    derivative: None = None
-
-    def function(self, x: Array) -> Array:
-        """softplus(x)²."""
-        return jax.nn.softplus(x) ** 2
-
-    __call__ = function
-
-
-SOFTPLUS_SQUARED = SoftplusSquared()
+SOFTPLUS_SQUARED = General(lambda x: jax.nn.softplus(x) ** 2, (), "softplus²")  # no identity is known

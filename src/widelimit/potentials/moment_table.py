@@ -18,10 +18,8 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import ModuleType
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
@@ -37,14 +35,15 @@ def lengths(order: int) -> tuple[int, int]:
     """Lengths of the series in t and in ρ that leave less than 1e−13 of √(E f²) in A_0, …, A_order."""
 
     def size(k: int, i: int, j: int) -> float:
-        return DRIFT**i / math.factorial(i) * NEAR**j / math.factorial(j) * _root(k + 2 * i + j) / _root(k)
+        return DRIFT**i / math.factorial(i) * NEAR**j / math.factorial(j) * root(k + 2 * i + j) / root(k)
 
     heat = next(i for i in range(60) if size(order, i + 1, 0) < 1e-13)
     shift = next(j for j in range(80) if max(size(order, i, j + 1) for i in range(heat + 1)) < 1e-13)
     return heat, shift
 
 
-def _root(n: int) -> float:
+def root(n: int) -> float:
+    """√n!."""
     return math.sqrt(math.factorial(n))
 
 
@@ -54,32 +53,40 @@ def width(order: int) -> int:
     return order + 2 * heat + shift + 1
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Rows Q of every level one after the other; the level of s is 0 below ``low``, where there is such a level.
+class Level(NamedTuple):
+    """b, v and the rows Q of one level, those of m = 0 in the middle."""
 
-    unit, variance   b and v of every level                     (levels,)
-    middle, half     the row of m = 0, and how many on each side
-    """
-
-    low: float
-    based: bool
-    unit: np.ndarray
-    variance: np.ndarray
-    half: np.ndarray
+    unit: float
+    variance: float
     rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class MomentTable:
+    """Levels in the order of s; the first is level 0 if its variance is 0."""
+
+    levels: tuple[Level, ...]
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Those of every level, one after the other."""
+        return np.concatenate([level.rows for level in self.levels])
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """b, v, row of m = 0 and half of every level, (levels, 4)."""
-        middle = np.cumsum(2 * self.half + 1) - self.half - 1
-        return np.stack([self.unit, self.variance, middle, self.half], axis=-1)
+        """b, v, the row of m = 0 and how many are on each side of it, (levels, 4)."""
+        half = np.array([len(level.rows) // 2 for level in self.levels])
+        numbers = np.array([level[:2] for level in self.levels])
+        return np.column_stack([numbers, np.cumsum(2 * half + 1) - half - 1, half])
 
     def place(self, s: ArrayLike, xp: ModuleType) -> tuple[ArrayLike, ArrayLike]:
         """Whether a deviation has a level, and its columns (…, 4)."""
-        steps = xp.floor(xp.log(xp.maximum(s, 1e-300) / self.low) / math.log(RATIO)) + self.based
-        level = xp.clip(steps, 0, len(self.unit) - 1).astype(int)
-        return (steps < len(self.unit)) & ((steps >= 0) | self.based), xp.asarray(self.columns)[level]
+        (unit, variance, _), count = self.levels[0], len(self.levels)
+        based = variance == 0
+        low = unit if based else unit / math.sqrt(RATIO)
+        steps = xp.floor(xp.log(xp.maximum(s, 1e-300) / low) / math.log(RATIO)) + based
+        level = xp.clip(steps, 0, count - 1).astype(int)
+        return (steps < count) & ((steps >= 0) | based), xp.asarray(self.columns)[level]
 
     def covers(self, m: ArrayLike, s: ArrayLike, xp: ModuleType) -> ArrayLike:
         """Where the table answers; a point that is NaN counts as covered and gives NaN."""
@@ -88,10 +95,9 @@ class Table:
 
     def derivatives(self, m: ArrayLike, s: ArrayLike, order: int, xp: ModuleType) -> tuple[ArrayLike, ArrayLike]:
         """b^k ∂_m^k u for k = 0, …, order on a new last axis, and b, at points that the table covers."""
-        fixed = jax.lax.stop_gradient if xp is jnp else np.asarray
-        columns = self.place(fixed(s), xp)[1]
+        columns = self.place(s, xp)[1]
         unit, variance, middle, half = (columns[..., j] for j in range(4))
-        step = xp.clip(xp.round(fixed(m) / (unit / 2)), -half, half)
+        step = xp.clip(xp.round(m / (unit / 2)), -half, half)
         rows = xp.asarray(self.rows[:, : width(order)])[(middle + step).astype(int)]
         rho, t = m / unit - step / 2, (s * s - variance) / (2 * unit**2)
         return two_series(rows, rho[..., None], t[..., None], order), unit

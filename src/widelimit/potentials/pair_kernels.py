@@ -5,7 +5,9 @@
     piecewise linear   through E (G − z)_+(G' − z')_+, exact for every c          widelimit.potentials.normal
     erf                4 L(−ζ, −ζ'; κ) − 2Φ(ζ) − 2Φ(ζ') + 1, ζ = √2 m/√(1+2s²), κ = 2 c s s'/√((1+2s²)(1+2s'²))
     sin, cos           ½ [E cos(h − h') ∓ E cos(h + h')]
+    exp                e^{m + m' + (s² + s'² + 2 c s s')/2}
     polynomial         Mehler's series, which ends at the degree
+    part               of σ = c ς(αx + β): that of ς at αm + β, |α| s, times c²
     others             Mehler's series K = Σ_k c^k A_k A'_k up to order 104
 
 For the others U of nearly parallel neurons loses digits as s grows (tanh: 2e−4 of U at c = 1, s = 3; none for s < 2).
@@ -25,8 +27,18 @@ import jax.numpy as jnp
 from jax import Array
 
 from widelimit.potentials.normal import bivariate_hinge, bivariate_tail, tail
-from widelimit.potentials.smoothing import smoothed
-from widelimit.problem.activations import Activation, ErrorFunction, Hinges, Polynomial, Sinusoid
+from widelimit.potentials.smoothing import seen_inside, smoothed
+from widelimit.problem.activations import (
+    Activation,
+    ErrorFunction,
+    ExponentialFunction,
+    General,
+    Hinges,
+    Logistic,
+    Part,
+    Polynomial,
+    Sinusoid,
+)
 
 RUN = 8  # orders written out one by one
 SERIES_ORDER = 13 * RUN
@@ -47,6 +59,24 @@ class Pair(NamedTuple):
 def kernel(activation: Activation, at: Pair) -> Array:
     """E σ(h) σ(h'), (n, n'); without a closed form, by Mehler's series."""
     return _series(activation, SERIES_ORDER, at)
+
+
+def is_closed(activation: Activation) -> bool:
+    """Whether the kernel has a closed form."""
+    bare = activation.activation if isinstance(activation, Part) else activation
+    return not isinstance(bare, General | Logistic)
+
+
+@kernel.register
+def _(activation: Part, at: Pair) -> Array:
+    (m, s), (m2, s2) = seen_inside(activation, at.m, at.s), seen_inside(activation, at.m2, at.s2)
+    return activation.coefficient**2 * kernel(activation.activation, Pair(m, s, m2, s2, at.corr))
+
+
+@kernel.register
+def _(activation: ExponentialFunction, at: Pair) -> Array:
+    m, s, m2, s2, corr = at
+    return jnp.exp(m[:, None] + m2 + 0.5 * (s[:, None] ** 2 + s2**2) + corr * s[:, None] * s2)
 
 
 @kernel.register

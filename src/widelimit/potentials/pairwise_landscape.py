@@ -24,11 +24,11 @@ from jax import Array
 from widelimit.coordinates import length
 from widelimit.potentials import pair_series
 from widelimit.potentials.landscape import Landscape, Move, each
-from widelimit.potentials.pair_kernels import Pair, kernel
+from widelimit.potentials.pair_kernels import Pair, is_closed, kernel
 from widelimit.potentials.pair_series import Family, deviations, families, seen_by
 from widelimit.potentials.series_bounds import ORDERS, bounds
 from widelimit.potentials.smoothing import value
-from widelimit.problem.activations import Activation, General, Logistic
+from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
@@ -150,7 +150,7 @@ class PairwiseLandscape(Landscape, eq=False):
     @property
     def _is_open(self) -> bool:
         """Whether the kernel lacks a closed form."""
-        return isinstance(self.sigma, General | Logistic)
+        return not is_closed(self.sigma)
 
     def _complain(self, what: str, error: float) -> None:
         """Say how large an error may be that no closed kernel removes."""

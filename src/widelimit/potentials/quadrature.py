@@ -13,7 +13,6 @@ that part is skipped.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,40 +25,38 @@ from jax.custom_batching import custom_vmap
 
 from widelimit.errors import InputError
 from widelimit.potentials import direct_rules
-from widelimit.potentials.direct_rules import GeneralFunction, ladder, slope_of
-from widelimit.potentials.moment_table import HIGHEST, Table
+from widelimit.potentials.direct_rules import ladder
+from widelimit.potentials.moment_table import HIGHEST, MomentTable, root
 from widelimit.potentials.table_plan import plan
+from widelimit.problem.activations import General
+from widelimit.problem.activations.kinks import slope_of
 
 ORDERS = (1, 2, 4, 8, HIGHEST)  # to which an order is rounded up: whole vectors of numbers are quicker
 
 
-def mean_value(activation: GeneralFunction, m: Array, s: Array) -> Array:
+def mean_value(activation: General, m: Array, s: Array) -> Array:
     """A_0(m, s)."""
     return _mean(activation, table(activation), m, s)
 
 
-def square_of_slope(activation: GeneralFunction, m: Array, s: Array) -> Array:
+def square_of_slope(activation: General, m: Array, s: Array) -> Array:
     """E σ'(m + sG)²."""
     square = SlopeSquared(activation)
     return _mean(activation, table(square), m, s, square)
 
 
-def scaled_slopes(activation: GeneralFunction, m: Array, s: Array, order: int) -> Array:
+def scaled_slopes(activation: General, m: Array, s: Array, order: int) -> Array:
     """B_1, …, B_order, stacked on a new last axis."""
     known = table(activation)
-    if known is None:
+    if known is None or order > HIGHEST:
         return direct_rules.slopes(activation, m, s, order)
-    enough = next((k for k in ORDERS if k >= order), HIGHEST)
-    low = _slopes(known, m, s, enough)
-    if order <= HIGHEST:
-        return _repair(known, low, lambda m, s: direct_rules.slopes(activation, m, s, enough), m, s)[..., :order]
-    whole = direct_rules.slopes(activation, m, s, order)
-    low = jnp.where(known.covers(m, s, jnp)[..., None], low, whole[..., :HIGHEST])
-    return jnp.concatenate([low, whole[..., HIGHEST:]], axis=-1)
+    enough = next(k for k in ORDERS if k >= order)
+    by_table = _slopes(known, m, s, enough)
+    return _repair(known, by_table, lambda m, s: direct_rules.slopes(activation, m, s, enough), m, s)[..., :order]
 
 
 def _mean(
-    activation: GeneralFunction, known: Table | None, m: Array, s: Array, of: Callable[[Array], Array] | None = None
+    activation: General, known: MomentTable | None, m: Array, s: Array, of: Callable[[Array], Array] | None = None
 ) -> Array:
     """E of a function with the kinks and the ladder of σ, by its table where it has one."""
 
@@ -71,9 +68,9 @@ def _mean(
     return _repair(known, known.derivatives(m, s, 0, jnp)[0], by_rule, m, s)[..., 0]
 
 
-def _slopes(known: Table, m: Array, s: Array, order: int) -> Array:
+def _slopes(known: MomentTable, m: Array, s: Array, order: int) -> Array:
     """B_1, …, B_order from the table."""
-    roots = np.array([math.sqrt(math.factorial(k)) for k in range(1, order + 1)])
+    roots = np.array([root(k) for k in range(1, order + 1)])
     scaled, unit = known.derivatives(m, s, order, jnp)
     power, powers = 1 / unit, []
     for _ in range(order):
@@ -82,9 +79,9 @@ def _slopes(known: Table, m: Array, s: Array, order: int) -> Array:
     return scaled[..., 1:] * jnp.stack(powers, axis=-1) / roots
 
 
-def _repair(known: Table, found: Array, by_rule: Callable[[Array, Array], Array], m: Array, s: Array) -> Array:
+def _repair(known: MomentTable, found: Array, by_rule: Callable[[Array, Array], Array], m: Array, s: Array) -> Array:
     """What the table found, or the rule where the table does not cover; the rule runs only if there are such points."""
-    covered = known.covers(jax.lax.stop_gradient(m), jax.lax.stop_gradient(s), jnp)
+    covered = known.covers(m, s, jnp)
 
     def repaired(found: Array, m: Array, s: Array) -> Array:
         return jnp.where(covered[..., None], found, by_rule(m, s))
@@ -105,14 +102,9 @@ def _(size: int, batched: list[bool], covered: Array) -> tuple[Array, bool]:
 
 @dataclass(frozen=True)
 class SlopeSquared:
-    """x ↦ σ'(x)², equal and hashed by σ."""
+    """x ↦ σ'(x)², equal and hashed by σ; it jumps where σ bends."""
 
-    activation: GeneralFunction
-
-    @property
-    def kinks(self) -> tuple[float, ...]:
-        """Where σ'² jumps: at the kinks of σ."""
-        return self.activation.kinks
+    activation: General
 
     def __call__(self, x: Array) -> Array:
         """σ'(x)²."""
@@ -120,13 +112,13 @@ class SlopeSquared:
 
 
 @lru_cache(maxsize=64)
-def table(activation: GeneralFunction | SlopeSquared) -> Table | None:
+def table(activation: General | SlopeSquared) -> MomentTable | None:
     """The table of a function, planned once; refuse a function that no rule can integrate."""
-    ladder(activation.activation if isinstance(activation, SlopeSquared) else activation)
-    return plan(activation, activation.kinks)
+    bent = activation.activation if isinstance(activation, SlopeSquared) else activation
+    return plan(activation, bent.bends, ladder(bent)[0])
 
 
-def check_traceable(activation: GeneralFunction) -> None:
+def check_traceable(activation: General) -> None:
     """Refuse a function that JAX cannot trace elementwise."""
     probe = jax.ShapeDtypeStruct((3,), float)
     try:

@@ -13,7 +13,8 @@ Closed forms. Piecewise linear, z_j = (t_j − m)/s, no cancellation between far
 erf, with c² = 1 + 2s²:   A_k = (2/√π) (−1)^{k−1} (s/c)^k √(2^{k−1}/k) h_{k−1}(√2 m/c) e^{−m²/c²},  A_0 = erf(m/c)
 sin, cos:                 A_k = s^k/√k! e^{−s²/2} σ^{(k)}(m)
 polynomial:               A_k = s^k/√k! Σ_j s^{2j} σ^{(k+2j)}(m)/(2^j j!)
-sum, σ = Σ_i c_i σ_i(α_i x + β_i):   A_k(m, s) = Σ_i c_i sgn(α_i)^k A_k^i(α_i m + β_i, |α_i| s)
+exp:                      A_k = s^k/√k! e^{m + s²/2}
+part, σ = c ς(αx + β):    A_k(m, s) = c sgn(α)^k A_k^ς(αm + β, |α| s);   a sum has the sum of those of its parts
 The logistic family (sigmoid, tanh, softplus, silu, gelu) is in widelimit.potentials.logistic; general functions are
 integrated in widelimit.potentials.quadrature.
 
@@ -28,6 +29,7 @@ from functools import partial, singledispatch
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from widelimit.potentials import logistic
@@ -37,9 +39,11 @@ from widelimit.potentials.quadrature import mean_value, scaled_slopes
 from widelimit.problem.activations import (
     Activation,
     ErrorFunction,
+    ExponentialFunction,
     General,
     Hinges,
     Logistic,
+    Part,
     Polynomial,
     Sinusoid,
     Sum,
@@ -199,16 +203,37 @@ def _(activation: Logistic, m: Array, s: Array, order: int) -> Array:
 
 
 @value.register
+def _(activation: ExponentialFunction, m: Array, s: Array) -> Array:
+    return jnp.exp(m + 0.5 * s * s)
+
+
+@slopes.register
+def _(activation: ExponentialFunction, m: Array, s: Array, order: int) -> Array:
+    mean = value(activation, m, s)
+    return jnp.stack([s ** (k - 1) / math.sqrt(math.factorial(k)) * mean for k in range(1, order + 1)], axis=-1)
+
+
+def seen_inside(part: Part, m: Array, s: Array) -> tuple[Array, Array]:
+    """αm + β and |α| s, the mean and the deviation of αx + β."""
+    return part.scale * m + part.shift, jnp.abs(part.scale) * s
+
+
+@value.register
+def _(activation: Part, m: Array, s: Array) -> Array:
+    return activation.coefficient * value(activation.activation, *seen_inside(activation, m, s))
+
+
+@slopes.register
+def _(activation: Part, m: Array, s: Array, order: int) -> Array:
+    turned = jnp.where(np.arange(1, order + 1) % 2 == 1, activation.scale, jnp.abs(activation.scale))  # |α| sgn(α)^k
+    return activation.coefficient * turned * slopes(activation.activation, *seen_inside(activation, m, s), order)
+
+
+@value.register
 def _(activation: Sum, m: Array, s: Array) -> Array:
-    parts = ((p, p.scale * m + p.shift, jnp.abs(p.scale) * s) for p in activation.parts)
-    return sum((p.coefficient * value(p.activation, *at) for p, *at in parts), jnp.zeros_like(m))
+    return sum((value(part, m, s) for part in activation.parts), jnp.zeros_like(m))
 
 
 @slopes.register
 def _(activation: Sum, m: Array, s: Array, order: int) -> Array:
-    k = jnp.arange(1, order + 1)
-    total = jnp.zeros((*m.shape, order))
-    for p in activation.parts:
-        turned = jnp.where(k % 2 == 1, p.scale, jnp.abs(p.scale))  # |α| sgn(α)^k
-        total += p.coefficient * turned * slopes(p.activation, p.scale * m + p.shift, jnp.abs(p.scale) * s, order)
-    return total
+    return sum((slopes(part, m, s, order) for part in activation.parts), jnp.zeros((*m.shape, order)))

@@ -4,6 +4,7 @@ E σ(m + s √p T),   T the first coordinate of a uniform point of the unit sphe
 
 piecewise linear   E (T − z)_+ = c (1 − z²)^{(p−1)/2}/(p − 1) − z P(T > z)
                    P(T > z) = ½ I_{1−z²}((p−1)/2, ½) for z ≥ 0
+part               c E ς(αm + β + |α| s √p T) for σ = c ς(αx + β)
 others             Gauss rules on both halves of (−1, 1), exact for polynomials up to degree 95
 """
 
@@ -19,7 +20,8 @@ from jax import Array
 from jax.scipy.special import betainc
 
 from widelimit.frozen import Frozen
-from widelimit.problem.activations import Activation, Hinges
+from widelimit.potentials.smoothing import seen_inside
+from widelimit.problem.activations import Activation, Hinges, Part, Sum
 from widelimit.problem.data.nodes import sphere_half, symmetric_rule
 
 NODES = 96
@@ -78,6 +80,16 @@ def unit_sphere(p: float) -> UnitSphere:
 def sphere_mean(activation: Activation, m: Array, s: Array, sphere: UnitSphere) -> Array:
     """E σ(m + s √p T), of the shape of m and s."""
     return activation(m[..., None] + s[..., None] * (jnp.sqrt(sphere.p) * sphere.nodes)) @ sphere.weights
+
+
+@sphere_mean.register
+def _(activation: Sum, m: Array, s: Array, sphere: UnitSphere) -> Array:
+    return sum((sphere_mean(part, m, s, sphere) for part in activation.parts), jnp.zeros_like(m))
+
+
+@sphere_mean.register
+def _(activation: Part, m: Array, s: Array, sphere: UnitSphere) -> Array:
+    return activation.coefficient * sphere_mean(activation.activation, *seen_inside(activation, m, s), sphere)
 
 
 @sphere_mean.register

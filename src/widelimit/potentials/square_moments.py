@@ -6,7 +6,8 @@ Piecewise linear, z_j = (t_j − m)/s, γ_j the jump of σ'² at t_j, without ca
     E σ² = σ(m)² + 2s Σ_j σ(t_j) δ_j ψ(|z_j|) + s² [σ'(m)² + Σ_j γ_j sgn(z_j) Ω(|z_j|)],   Ω(z) = E (G − z)_+²
     E σ'² = σ'(m)² + Σ_j γ_j sgn(z_j) Φ̄(|z_j|)
 erf:                E σ'² = (4/π) e^{−2m²/c²}/c,  c² = 1 + 4s²
-sin, polynomial:    σ' is of the same kind
+sin, exp, polynomial:    σ' is of the same kind
+part, σ = c ς(αx + β):   c² E ς² and (cα)² E ς'² at αm + β, |α| s
 The logistic family is in widelimit.potentials.logistic; general functions are integrated in
 widelimit.potentials.quadrature; the other E σ² are kernels at correlation 1.
 
@@ -16,6 +17,7 @@ Arrays: m and s of one shape, which is that of the answer.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import singledispatch
 from itertools import accumulate, pairwise
 
@@ -27,13 +29,15 @@ from widelimit.potentials import logistic
 from widelimit.potentials.normal import density, hinge, tail
 from widelimit.potentials.pair_kernels import Pair, kernel
 from widelimit.potentials.quadrature import square_of_slope
-from widelimit.potentials.smoothing import knot_scores, slope_of, slopes, value
+from widelimit.potentials.smoothing import knot_scores, seen_inside, slope_of, slopes, value
 from widelimit.problem.activations import (
     Activation,
     ErrorFunction,
+    ExponentialFunction,
     General,
     Hinges,
     Logistic,
+    Part,
     Polynomial,
     Sinusoid,
 )
@@ -90,6 +94,22 @@ def _(activation: Sinusoid, m: Array, s: Array) -> Array:
 
 
 @mean_square_slope.register
+def _(activation: ExponentialFunction, m: Array, s: Array) -> Array:
+    return mean_square(activation, m, s)
+
+
+@mean_square.register
+def _(activation: Part, m: Array, s: Array) -> Array:
+    return activation.coefficient**2 * mean_square(activation.activation, *seen_inside(activation, m, s))
+
+
+@mean_square_slope.register
+def _(activation: Part, m: Array, s: Array) -> Array:
+    inner = mean_square_slope(activation.activation, *seen_inside(activation, m, s))
+    return (activation.coefficient * activation.scale) ** 2 * inner
+
+
+@mean_square_slope.register
 def _(activation: Polynomial, m: Array, s: Array) -> Array:
     return mean_square(slope_of(activation), m, s)
 
@@ -106,7 +126,7 @@ def _(activation: Logistic, m: Array, s: Array) -> Array:
 
 @mean_square.register
 def _(activation: General, m: Array, s: Array) -> Array:
-    return value(General(_Squared(activation), activation.kinks, f"{activation.name}²"), m, s)
+    return value(General(Squared(activation), activation.bends, f"{activation.name}²"), m, s)
 
 
 @mean_square_slope.register
@@ -114,17 +134,12 @@ def _(activation: General, m: Array, s: Array) -> Array:
     return square_of_slope(activation, m, s)
 
 
-class _Squared:
-    """x ↦ σ(x)², hashable by σ so that its quadrature is planned once."""
+@dataclass(frozen=True)
+class Squared:
+    """x ↦ σ(x)², equal and hashed by σ so that its quadrature is planned once."""
 
-    def __init__(self, activation: Activation):
-        self.activation = activation
+    activation: Activation
 
     def __call__(self, x: Array) -> Array:
+        """σ(x)²."""
         return self.activation(x) ** 2
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Squared) and self.activation == other.activation
-
-    def __hash__(self) -> int:
-        return hash(("squared", self.activation))

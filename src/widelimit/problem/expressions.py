@@ -13,15 +13,15 @@ the same place share compiled code.
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from widelimit.errors import require
+from widelimit.problem.combinations import combine
 from widelimit.problem.grammar import (
     ALGEBRA,
     CONSTANTS,
@@ -31,12 +31,9 @@ from widelimit.problem.grammar import (
     Prefix,
     Table,
     fold,
-    number,
     read,
-    short,
 )
 
-HIGHEST_DEGREE, MOST_PRODUCTS = 40, 20_000  # of a polynomial that is multiplied out
 Terms = dict[tuple[int, ...], float]
 
 
@@ -60,17 +57,18 @@ class Expression:
     @property
     def names(self) -> tuple[str, ...]:
         """The variables used, in order."""
-        return tuple(sorted({item for item in self.prefix if isinstance(item, str) and item in VARIABLES}, key=_index))
+        used = {item for item in self.prefix if isinstance(item, str) and item in VARIABLES}
+        return tuple(sorted(used, key=VARIABLES.__getitem__))
 
     @property
     def indexed(self) -> bool:
         """Whether the variables are z1, z2, … and not z."""
-        return any(map(_index, self.names))
+        return any(VARIABLES[name] for name in self.names)
 
     @property
     def arity(self) -> int:
         """1 for a function of z or x, the highest index for one of z1, z2, …, 0 for a constant."""
-        return max((_index(name) or 1 for name in self.names), default=0)
+        return max((VARIABLES[name] or 1 for name in self.names), default=0)
 
     @property
     def latex(self) -> str:
@@ -80,9 +78,8 @@ class Expression:
     @property
     def monomials(self) -> Terms | None:
         """{exponents of the variables: coefficient} if this is a polynomial of degree at most 40; else None."""
-        width = self.arity
         try:
-            terms: Terms = fold(self.prefix, lambda *step: _monomials(width, *step)).terms
+            terms: Terms = fold(self.prefix, partial(combine, self.arity)).terms
         except ArithmeticError:
             return None
         return terms if all(map(math.isfinite, terms.values())) else None
@@ -106,11 +103,11 @@ class Expression:
         z = z if jnp.issubdtype(z.dtype, jnp.floating) else z.astype(float)
         require(
             not self.indexed or (z.ndim >= 1 and z.shape[-1] >= self.arity),
-            f"the function {short(self.text)} needs an array (…, k) with k >= {self.arity}",
+            f"a function of {', '.join(self.names)} needs an array (…, k) with k >= {self.arity}",
             z.shape,
             "pass one column for each variable",
         )
-        leaves = {name: z[..., _index(name) - 1] if self.indexed else z for name in self.names} | CONSTANTS
+        leaves = {name: z[..., VARIABLES[name] - 1] if self.indexed else z for name in self.names} | CONSTANTS
 
         def join(item: Item, *parts: Any) -> Any:
             if not isinstance(item, str):
@@ -148,11 +145,6 @@ def _unflatten(skeleton: tuple[Any, ...], numbers: Any) -> Expression:
 
 
 jax.tree_util.register_pytree_node(Expression, _flatten, _unflatten)
-
-
-def _index(name: str) -> int:
-    """3 for z3, 0 for z."""
-    return int(name[1:] or 0)
 
 
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)  # how strongly a text holds together
@@ -238,73 +230,3 @@ OF_ARRAYS: Table = ALGEBRA | {  # at 0 the slopes of abs, sign, relu and step ar
     "max": jnp.maximum,
     "min": jnp.minimum,
 }
-
-
-class _NotPolynomialError(ArithmeticError):
-    """Not a polynomial, or one too large to multiply out."""
-
-
-@dataclass(frozen=True)
-class _Monomials:
-    """Σ_k c_k z^k as {k: c_k}, k the tuple of exponents, for the operators of the grammar to act on."""
-
-    terms: Terms
-    width: int
-
-    def __add__(self, other: _Monomials | float) -> _Monomials:
-        others = self._lift(other).terms
-        return self._keep({k: self.terms.get(k, 0.0) + others.get(k, 0.0) for k in self.terms | others})
-
-    def __mul__(self, other: _Monomials | float) -> _Monomials:
-        others = self._lift(other).terms
-        if len(self.terms) * len(others) > MOST_PRODUCTS:
-            raise _NotPolynomialError
-        terms: Terms = {}
-        for k, c in self.terms.items():
-            for j, b in others.items():
-                exponents = tuple(map(operator.add, k, j))
-                terms[exponents] = terms.get(exponents, 0.0) + c * b
-        return self._keep(terms)
-
-    __rmul__ = __mul__
-
-    def __neg__(self) -> _Monomials:
-        return self * -1.0
-
-    def __sub__(self, other: _Monomials | float) -> _Monomials:
-        return self + -other
-
-    def __truediv__(self, other: _Monomials | float) -> _Monomials:
-        divisor = self._lift(other).constant()
-        return self._keep({k: c / divisor for k, c in self.terms.items()})
-
-    def __pow__(self, k: int) -> _Monomials:
-        return math.prod([self] * k, start=self._lift(1.0))
-
-    def _lift(self, other: _Monomials | float) -> _Monomials:
-        return other if isinstance(other, _Monomials) else _Monomials({(0,) * self.width: other}, self.width)
-
-    def _keep(self, terms: Terms) -> _Monomials:
-        """Drop what cancelled; refuse a degree too high."""
-        if any(sum(k) > HIGHEST_DEGREE for k in terms):
-            raise _NotPolynomialError
-        return _Monomials({k: c for k, c in terms.items() if c != 0}, self.width)
-
-    def constant(self) -> float:
-        """The value of a polynomial of degree 0."""
-        if any(map(any, self.terms)):
-            raise _NotPolynomialError
-        return sum(self.terms.values())
-
-
-def _monomials(width: int, item: Item, *parts: _Monomials) -> _Monomials:
-    """The coefficients of an item and its parts."""
-    if isinstance(item, str) and item in VARIABLES:
-        place = max(_index(str(item)), 1)
-        return _Monomials({tuple(int(j == place) for j in range(1, width + 1)): 1.0}, width)
-    value: Any
-    if not parts or item in OF_NUMBERS:
-        value = number(item, *(part.constant() for part in parts))
-    else:
-        value = ALGEBRA[str(item)](*parts)
-    return _Monomials({}, width) + value

@@ -66,27 +66,28 @@ OF_NUMBERS: Table = {
 NUMERIC = ALGEBRA | OF_NUMBERS
 COUNTS = {**dict.fromkeys(NUMERIC, 1), **dict.fromkeys((*BINARY, "max", "min"), 2)}
 CONSTANTS = {"pi": math.pi, "e": math.e}
-VARIABLES = frozenset(("z", "x", *(f"{letter}{k}" for letter in "zx" for k in range(1, HIGHEST + 1))))
+VARIABLES = {f"{letter}{k or ''}": k for letter in "zx" for k in range(HIGHEST + 1)}  # and their index, 0 for z
 
 WORD = re.compile(
     r"(?P<number>(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
-    r"|(?P<mark>\*\*|[-+*/(),])",
+    r"|(?P<mark>\*\*|[-+*/(),])"
+    r"|(?P<other>[^ ])",
     re.ASCII,
 )
 KNOWN = (*OF_NUMBERS, *CONSTANTS, "z", "x", "z1 to z20", "x1 to x20", "He0 to He20", "h0 to h20")
-ADVICE = {  # on what is written elsewhere
-    "ln": "write log",
-    "atan": "write arctan",
-    "heaviside": "write step",
-    "logistic": "write sigmoid",
+ADVICE_ON_CHARACTERS = {  # written elsewhere
     "^": "write ** for a power",
     "=": "write the right-hand side only",
     "−": "write the plain minus -",
-    "×": "write * for a product",
-    "·": "write * for a product",
     "π": "write pi",
+    **dict.fromkeys("×·", "write * for a product"),
     **dict.fromkeys("[]{}", "use round brackets"),
+}
+ADVICE_ON_NAMES = {
+    **dict(ln="write log", atan="write arctan", heaviside="write step", logistic="write sigmoid"),
+    r"[zxZX]_?\d+": f"variables are z or x, z1 to z{HIGHEST} or x1 to x{HIGHEST}",
+    r"[hH][eE]?_?\d+": f"Hermite polynomials are He0 to He{HIGHEST} and h0 to h{HIGHEST}",
 }
 
 
@@ -96,7 +97,10 @@ def read(text: str) -> Prefix:
     >>> read("tanh(3*x) + 2*3")
     ('+', 'tanh', '*', 3.0, 'x', 6.0)
     """
-    return _Reader(text).whole()
+    reader = _Reader(text)
+    found = reader.sum()
+    reader.check_end("end")
+    return found
 
 
 def fold(prefix: Sequence[Item], join: Callable[..., Any]) -> Any:
@@ -125,18 +129,10 @@ class _Reader:
 
     def __init__(self, text: str):
         self.text = re.sub(r"[\t\n\r]", " ", text[: LONGEST + 50])
-        self.check(
-            len(text) <= LONGEST, LONGEST, f"an expression has at most {LONGEST} characters", len(text), "shorten it"
-        )
+        self.check_size(range(len(text)), LONGEST, "characters")
         self.words = [*self.split(), (len(self.text.rstrip()), "end", "")]  # place, kind, word
         nodes = [at for at, _, word in self.words if word not in ("(", ")", ",", "")]
-        self.check(
-            len(nodes) <= MOST_NODES,
-            nodes[MOST_NODES] if len(nodes) > MOST_NODES else 0,
-            f"an expression has at most {MOST_NODES} names, numbers and operators",
-            len(nodes),
-            "shorten it",
-        )
+        self.check_size(nodes, MOST_NODES, "names, numbers and operators")
         self.next, self.depth, self.first = 0, 0, ""
 
     def check(self, good: bool, at: int, expected: str, got: Any, do: str) -> None:
@@ -145,16 +141,18 @@ class _Reader:
             got = short(got) if isinstance(got, str) else got
             raise InputError(f"{expected}, got {got!r}: {do}.\n{_pointer(self.text, at)}")
 
+    def check_size(self, places: Sequence[int], most: int, what: str) -> None:
+        """Refuse more than ``most`` of something that stands at these places."""
+        at = places[most] if len(places) > most else 0
+        self.check(len(places) <= most, at, f"an expression has at most {most} {what}", len(places), "shorten it")
+
     def split(self) -> Iterator[tuple[int, str, str]]:
         """The words; refuse a character that belongs to none."""
-        at = 0
-        while at < len(self.text):
-            word, character = WORD.match(self.text, at), self.text[at]
-            if word:
-                yield at, str(word.lastgroup), word[0]
-            expected = "an expression holds names, numbers, + - * / ** ( ) and commas"
-            self.check(bool(word) or character == " ", at, expected, character, ADVICE.get(character, "remove it"))
-            at = word.end() if word else at + 1
+        expected = "an expression holds names, numbers, + - * / ** ( ) and commas"
+        for found in WORD.finditer(self.text):
+            at, kind, word = found.start(), str(found.lastgroup), found[0]
+            self.check(kind != "other", at, expected, word, ADVICE_ON_CHARACTERS.get(word, "remove it"))
+            yield at, kind, word
 
     def place(self) -> int:
         """Where the next word starts."""
@@ -169,11 +167,6 @@ class _Reader:
         word = self.words[self.next][2]
         self.next += word in marks
         return word if word in marks else ""
-
-    def whole(self) -> Prefix:
-        found = self.sum()
-        self.check_end("end")
-        return found
 
     def check_end(self, end: str) -> None:
         """Say why the next word, unless it is the end, cannot follow what was read."""
@@ -194,9 +187,8 @@ class _Reader:
         at, found = self.place(), self.signed()
         while mark := self.take("*", "/"):
             right, factor = self.place(), self.signed()
-            self.check(
-                mark == "*" or factor != (0.0,), right, "a divisor must not be 0", self.since(right), "change it"
-            )
+            good = mark == "*" or factor != (0.0,)
+            self.check(good, right, "a divisor must not be 0", self.since(right), "change it")
             found = self.join(at, mark, found, factor)
         return found
 
@@ -212,11 +204,10 @@ class _Reader:
         if not self.take("**"):
             return base
         right, exponent = self.place(), self.deeper(self.signed)
-        k = exponent[0] if isinstance(exponent[0], float) else -1.0
         expected = f"an exponent must be a constant whole number from 0 to {HIGHEST}"
         do = "write sqrt(z) for a root, 1/z for an inverse, exp(z) for an exponential"
-        self.check(k in ORDERS, right, expected, self.since(right), do)
-        return self.join(at, f"**{int(k)}", base)
+        self.check(exponent[0] in ORDERS, right, expected, self.since(right), do)
+        return self.join(at, f"**{int(exponent[0])}", base)
 
     def atom(self) -> Prefix:
         at, kind, word = self.words[self.next]
@@ -251,12 +242,8 @@ class _Reader:
         """Refuse a name that is not a function; offer the nearest."""
         if name in OF_NUMBERS or name in HERMITE:
             return
-        do = ADVICE.get(name)
-        if re.fullmatch(r"[zx]_?\d+", name, re.IGNORECASE | re.ASCII):
-            do = f"variables are z or x, z1 to z{HIGHEST} or x1 to x{HIGHEST}"
-        if re.fullmatch(r"he?_?\d+", name, re.IGNORECASE | re.ASCII):
-            do = f"Hermite polynomials are He0 to He{HIGHEST} and h0 to h{HIGHEST}"
-        self.check(do is None, at, "an expression holds known names", name, str(do))
+        for known, do in ADVICE_ON_NAMES.items():
+            self.check(not re.fullmatch(known, name), at, "an expression holds known names", name, do)
         try:
             require_known("name", short(name), KNOWN)
         except InputError as unknown:
@@ -264,10 +251,8 @@ class _Reader:
 
     def brackets(self, most: int) -> list[Prefix]:
         """What stands in brackets, separated by commas."""
-        at = self.place()
-        self.take("(")
-        parts = [self.deeper(self.sum)]
-        while len(parts) < most and self.take(","):
+        at, parts = self.place(), list[Prefix]()
+        while len(parts) < most and self.take("(", ","):
             parts.append(self.deeper(self.sum))
         self.check(self.words[self.next][1] != "end", at, "every ( must be closed", "(", "write the missing )")
         self.check_end(")")
@@ -288,7 +273,7 @@ class _Reader:
         if item in ("+", "-") and (rest := _after_minus(parts[1])):
             item, parts = "-" if item == "+" else "+", (parts[0], rest)
         form = (item == "neg" and _after_minus(parts[0])) or (item, *chain(*parts))
-        if not VARIABLES.isdisjoint(form):
+        if not VARIABLES.keys().isdisjoint(form):
             return form
         try:
             value = fold(form, number)

@@ -5,11 +5,12 @@
     sinusoid           sin, cos
     error function     erf
     logistic family    sigmoid, tanh, softplus, silu, gelu
-    expression         "h2(x) - 0.5*x**3", "tanh(3*x)", "max(x, 0)"
+    expression         "h2(x) - 0.5*x**3", "tanh(3*x) + max(x, 0)"
     general            custom: any JAX-traceable function
 
-All but the last have smoothed versions A_k(m, s) in closed form (see widelimit.potentials); that of an expression is
-found where there is one, the rest goes by quadrature.
+All but the last have smoothed versions A_k(m, s) in closed form (see widelimit.potentials). An expression has one if it
+is a sum of the above functions of affine arguments; maxima, minima and absolute values of piecewise linear functions
+are piecewise linear. Everything else goes by quadrature between its kinks, which are found unless they are listed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from jax import Array
 
 from widelimit.errors import InputError, require_known
 from widelimit.problem.activations.activation import Activation
-from widelimit.problem.activations.general import General, Part, Sum, Written, custom
+from widelimit.problem.activations.from_expression import Written, custom
+from widelimit.problem.activations.general import General
 from widelimit.problem.activations.piecewise_linear import (
     Hinges,
     PiecewiseLinear,
@@ -32,6 +34,7 @@ from widelimit.problem.activations.piecewise_linear import (
 )
 from widelimit.problem.activations.smooth import (
     ErrorFunction,
+    ExponentialFunction,
     Hermite,
     Logistic,
     Polynomial,
@@ -39,6 +42,7 @@ from widelimit.problem.activations.smooth import (
     hermite,
     polynomial,
 )
+from widelimit.problem.activations.sums import Part, Sum
 from widelimit.problem.expressions import Expression
 
 relu, truncated_relu = Hinges((0.0,), (1.0,)), Hinges((0.0, 1.0), (1.0, -1.0))
@@ -55,9 +59,10 @@ MAKERS = {"ramp": ramp, "piecewise_linear": piecewise_linear, "polynomial": poly
 Choice = Activation | Expression | str | Callable[[Array], Array]
 
 __all__ = [
-    "Activation", "ErrorFunction", "General", "Hermite", "Hinges", "Logistic", "Part", "PiecewiseLinear", "Polynomial",
-    "Ramp", "Sinusoid", "Sum", "Written", "activation", "cos", "custom", "erf", "gelu", "hermite", "hinges", "name_of",
-    "piecewise_linear", "polynomial", "ramp", "relu", "sigmoid", "silu", "sin", "softplus", "tanh", "truncated_relu",
+    "Activation", "ErrorFunction", "ExponentialFunction", "General", "Hermite", "Hinges", "Logistic", "Part",
+    "PiecewiseLinear", "Polynomial", "Ramp", "Sinusoid", "Sum", "Written", "activation", "cos", "custom", "erf", "gelu",
+    "hermite", "hinges", "name_of", "piecewise_linear", "polynomial", "ramp", "relu", "sigmoid", "silu", "sin",
+    "softplus", "tanh", "truncated_relu",
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 polynomial       σ(x) = Σ_j c_j x^j                        polynomial, hermite
 sinusoid         σ(x) = sin(x + qπ/2)                      sin, cos
+exponential      σ(x) = e^x                                in expressions
 error function   σ(x) = erf(x)                             erf
 logistic family  1/(1 + e^{−x}) and its relatives          sigmoid, tanh, softplus, silu, gelu
 """
@@ -9,8 +10,8 @@ logistic family  1/(1 + e^{−x}) and its relatives          sigmoid, tanh, soft
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -108,6 +109,16 @@ class Sinusoid(Activation):
         return wave if self.quarter % 4 < 2 else -wave
 
 
+class ExponentialFunction(Activation):
+    """σ(x) = e^x."""
+
+    word: ClassVar[str] = "exponential"
+
+    def __call__(self, x: Array) -> Array:
+        """σ(x)."""
+        return jnp.exp(x)
+
+
 class ErrorFunction(Activation):
     """σ(x) = erf(x)."""
 
@@ -126,7 +137,14 @@ def _gelu(x: Array) -> Array:
     return x * jax.scipy.special.ndtr(x)
 
 
-LOGISTIC = {"sigmoid": jax.nn.sigmoid, "tanh": jnp.tanh, "softplus": jax.nn.softplus, "silu": _silu, "gelu": _gelu}
+Kind = Literal["sigmoid", "tanh", "softplus", "silu", "gelu"]
+LOGISTIC: dict[Kind, Callable[[Array], Array]] = {
+    "sigmoid": jax.nn.sigmoid,
+    "tanh": jnp.tanh,
+    "softplus": jax.nn.softplus,
+    "silu": _silu,
+    "gelu": _gelu,
+}
 
 
 class Logistic(Activation):
@@ -134,7 +152,7 @@ class Logistic(Activation):
 
     word: ClassVar[str] = "logistic"
 
-    kind: str = static()
+    kind: Kind = static()
 
     def __call__(self, x: Array) -> Array:
         """σ(x)."""

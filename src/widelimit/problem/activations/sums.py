@@ -1,0 +1,44 @@
+"""Sums of functions of affine arguments.
+
+part   σ(x) = c ς(α x + β),  α of either sign
+sum    σ(x) = Σ_i σ_i(x)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from jax import Array
+
+from widelimit.problem.activations.activation import Activation
+
+
+class Part(Activation):
+    """σ(x) = coefficient·activation(scale·x + shift), scale not 0."""
+
+    word: ClassVar[str] = "part"
+
+    activation: Activation
+    coefficient: float
+    scale: float
+    shift: float
+
+    def __call__(self, x: Array) -> Array:
+        """σ(x)."""
+        return self.coefficient * self.activation(self.scale * x + self.shift)
+
+
+class Sum(Activation):
+    """σ(x) = Σ_i σ_i(x)."""
+
+    word: ClassVar[str] = "sum"
+
+    parts: Sequence[Activation]
+
+    def __post_init__(self) -> None:
+        self.settle(parts=tuple(self.parts))
+
+    def __call__(self, x: Array) -> Array:
+        """σ(x)."""
+        return sum((part(x) for part in self.parts), 0.0 * x)
