@@ -97,9 +97,9 @@ class Coordinates(Frozen):
         return jnp.concatenate([theta[:, :kept], *radii], axis=1)
 
 
-def length(x: Array) -> Array:
-    """|x| over the second axis, with derivative 0 at the origin."""
-    square = jnp.sum(x * x, axis=1)
+def length(x: Array, axis: int = 1) -> Array:
+    """|x| over an axis, the second by default, with derivative 0 at the origin."""
+    square = jnp.sum(x * x, axis=axis)
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 

@@ -15,13 +15,16 @@ import reprlib
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeGuard, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from widelimit.errors import InputError
+from widelimit.frozen import As
 
 Check = Callable[[object], object]
+Checked = TypeVar("Checked")
 LARGEST = 2**63 - 1  # of a whole number
 INFINITE = {"inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 
@@ -35,10 +38,9 @@ def number(value: object) -> float:
     """A number, or inf; not nan, not a bool."""
     if isinstance(value, str) and value in INFINITE:
         return INFINITE[value]
-    real = isinstance(value, float) and not math.isnan(value)
-    if not real and not _fits(value):
-        raise refuse("must be a number", "write it like 0.5, 1e-4 or inf, without quotes")
-    return value
+    if (isinstance(value, float) and not math.isnan(value)) or _fits(value):
+        return value
+    raise refuse("must be a number", "write it like 0.5, 1e-4 or inf, without quotes")
 
 
 def whole(value: object) -> int:
@@ -48,7 +50,7 @@ def whole(value: object) -> int:
     return value
 
 
-def _fits(value: object) -> bool:
+def _fits(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
@@ -78,7 +80,7 @@ def listed(item: Check, length: int | None = None) -> Check:
     return check
 
 
-def _item(check: Check, i: int, value: object) -> object:
+def _item(check: Callable[[object], Checked], i: int, value: object) -> Checked:
     try:
         return check(value)
     except PydanticCustomError as error:
@@ -89,7 +91,7 @@ def _item(check: Check, i: int, value: object) -> object:
 def count_or_times(value: object) -> int | tuple[float, ...]:
     """How many, or the times themselves."""
     if isinstance(value, list):
-        return listed(number)(value)
+        return tuple(_item(number, i, time) for i, time in enumerate(value, start=1))
     if not _fits(value):
         raise refuse("must be a whole number or a list of times", "try 41 or [0.0, 0.5, 1.0]")
     return value
@@ -109,6 +111,8 @@ def check_of(hint: object) -> Check:
     if hint in SCALARS:
         return SCALARS[hint]
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is As:  # what it takes
+        return check_of(inner[0])
     if origin in (typing.Union, types.UnionType):
         some = [one for one in inner if one is not types.NoneType]
         return text if str in some else check_of(some[0])  # an object, or the text it is read from

@@ -66,7 +66,7 @@ def drive(request: Request) -> Solution:
     """Run a dynamics from t = 0 to t_end, and keep what is asked for."""
     settings = request.settings
     run = request.ready(request.method, request.problem, settings.seed, settings.replicas)
-    check_schedule(request.problem.xi, settings.t_end)
+    check_schedule(request.problem.schedule, settings.t_end)
     began = time.perf_counter()
     reachable = run.round_time(settings.t_end) > 0
     require(reachable, f"t_end must be at least one step of {request.method}", settings.t_end, "lower the step")
