@@ -228,7 +228,7 @@ def test_full_risk_is_the_quadratic_form_of_V_and_U(name):
     rng, land = np.random.default_rng(6), wl.landscape(case.problem)
     theta = np.concatenate([case.turned(row, 1, rng) for row in case.rows(9)])
     p = rng.dirichlet(np.ones(9))
-    _, weights, y = case.data.nodes
+    _, weights, y = case.data.quadrature
     moment = weights @ y**2 + case.data.noise**2
     quadratic = moment + 2 * p @ np.asarray(land.V(theta)) + p @ np.asarray(land.U(theta, theta)) @ p
     assert land.risk(Cloud(theta, p, land.coordinates)) == pytest.approx(quadratic, abs=1e-10)

@@ -161,7 +161,7 @@ def pairwise_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, tolerance
     return PairwiseLandscape(
         penalty, neuron.sigma.pair_form, (jnp.asarray(z), jnp.asarray(p), jnp.asarray(y)),
         jnp.asarray([g.tau for g in data.groups]), (jnp.asarray(data.mixture.p), jnp.asarray(deviations(data))),
-        families(data), float(p @ y**2) + data.label_noise**2, float(tolerance),
+        families(data), float(p @ y**2) + data.noise**2, float(tolerance),
     )  # fmt: skip
 
 

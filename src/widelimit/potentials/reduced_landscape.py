@@ -82,7 +82,7 @@ def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, tolerance:
     sigma, groups, (z, p, y) = neuron.sigma.form, data.groups, data.quadrature
     orders = orders_of(data, sigma, tolerance)
     first = np.array([float(sum(k) == 0) for k in orders])
-    fit = on_device(np.repeat(p, len(orders)), np.outer(y, first).ravel(), data.label_noise**2)
+    fit = on_device(np.repeat(p, len(orders)), np.outer(y, first).ravel(), data.noise**2)
     roots = jnp.asarray([math.sqrt(multi_weight(k, groups)) for k in orders])
     sphere = unit_sphere(groups[0].d) if data.on_sphere else None
     tau = jnp.asarray([g.tau for g in groups], float)
