@@ -11,6 +11,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
 from widelimit.errors import require
 from widelimit.frozen import Frozen, static
@@ -80,9 +81,9 @@ class Coordinates(Frozen):
         b = columns.get("b", jnp.zeros(theta.shape[0], theta.dtype))
         return a, b, theta[:, len(self.scalars) :]
 
-    def reduce(self, theta: Array) -> Array:
+    def reduce(self, rows: ArrayLike) -> Array:
         """Full coordinates (n, D) to reduced ones; those that are reduced, or cannot be, stay as they are."""
-        theta = jnp.asarray(theta)
+        theta = jnp.asarray(rows)
         require(
             theta.ndim == 2 and theta.shape[1] == self.D,
             f"reduce needs neurons in full coordinates, shape (n, {self.D})",

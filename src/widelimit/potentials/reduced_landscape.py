@@ -116,7 +116,7 @@ def multi_weight(orders: tuple[int, ...], groups: tuple[Group, ...]) -> float:
 
 def multi_orders(groups: tuple[Group, ...], tolerance: float) -> tuple[tuple[int, ...], ...]:
     """Every multi-order whose weight can exceed the tolerance, lowest total order first."""
-    weights = {k: _largest_share(k) * multi_weight(k, groups) for k in _all_orders(groups, LARGEST_ORDER)}
+    weights = {k: largest_share(k) * multi_weight(k, groups) for k in _all_orders(groups, LARGEST_ORDER)}
     left = max(weight for k, weight in weights.items() if sum(k) == LARGEST_ORDER)
     if left > max(tolerance, WORTH_A_WARNING):
         warnings.warn(
@@ -134,7 +134,7 @@ def _all_orders(groups: tuple[Group, ...], largest: int) -> list[tuple[int, ...]
     return sorted((k for k in choices if sum(k) <= largest), key=sum)
 
 
-def _largest_share(orders: tuple[int, ...]) -> float:
+def largest_share(orders: tuple[int, ...]) -> float:
     """max Π p_g^{k_g} over p_g ≥ 0, Σ p_g = 1, the squared cosines: attained at p_g = k_g/k."""
     total = sum(orders)
     return math.prod((k / total) ** k for k in orders if k) if total else 1.0

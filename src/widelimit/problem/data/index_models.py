@@ -80,7 +80,7 @@ class MultiIndex(IndexModel):
     k      number of directions the label depends on
     link   φ, an expression in z1, …, zk or a JAX-traceable function of an array (…, k)
     noise  standard deviation of the noise of the labels
-    nodes  points for each of up to three axes; in all for more
+    nodes  points for each of up to three axes; in all for more; if left out, none for a polynomial in three to six
 
     >>> multi_index(100, 2, "sign(z1)*abs(z2)").kept
     2
