@@ -81,9 +81,9 @@ class Coordinates(Frozen):
         b = columns.get("b", jnp.zeros(theta.shape[0], theta.dtype))
         return a, b, theta[:, len(self.scalars) :]
 
-    def reduce(self, theta: ArrayLike) -> Array:
+    def reduce(self, rows: ArrayLike) -> Array:
         """Full coordinates (n, D) to reduced ones; θ itself where there is no group to reduce."""
-        theta = jnp.asarray(theta)
+        theta = jnp.asarray(rows)
         require(
             theta.ndim == 2 and theta.shape[1] == self.D,
             f"reduce needs neurons in full coordinates, shape (n, {self.D})",
@@ -98,9 +98,9 @@ class Coordinates(Frozen):
         return jnp.concatenate([theta[:, :kept], *radii], axis=1)
 
 
-def length(x: Array) -> Array:
-    """|x| over the second axis, with derivative 0 at the origin."""
-    square = jnp.sum(x * x, axis=1)
+def length(x: Array, axis: int = 1) -> Array:
+    """|x| over an axis, the second by default, with derivative 0 at the origin."""
+    square = jnp.sum(x * x, axis=axis)
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 

@@ -61,6 +61,11 @@ def require_positive(name: str, value: Any, example: str) -> None:
     )
 
 
+def require_nonnegative(name: str, value: Any, example: str) -> None:
+    """Raise an InputError unless ``value`` is a finite number >= 0."""
+    require(is_finite(value) and value >= 0, f"{name} must be a number >= 0", value, f"try {name}={example}")
+
+
 def require_count(name: str, value: Any, example: str) -> None:
     """Raise an InputError unless ``value`` is a whole number >= 1."""
     require(

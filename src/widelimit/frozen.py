@@ -5,27 +5,76 @@ which a compiled function receives as an argument; only fields made with `static
 number never compiles again, and a changed kind, role or size does.
 
 A subclass of `Value` is moreover its call: its fields are the arguments it was made with, and everything else about it
-is derived. ``repr`` writes the call, a spec file is a dump of it.
+is derived. ``repr`` writes the call, a spec file is a dump of it. A field says what its argument must be and which form
+it takes; after the constructor numbers are floats, lists are tuples and choices are what they choose:
+
+    scale: float = positive("0.4")                             a finite number > 0, try scale=0.4
+    n: int = count("800")                                      a whole number >= 1, part of the code
+    schedule: As[Choice, Schedule] = argument(form=schedule)   takes a Choice, holds a Schedule
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass
-from typing import Any, ClassVar, Self, dataclass_transform
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self, TypeVar, dataclass_transform
 
 import jax
+import numpy as np
 
-from widelimit.errors import is_number
+from widelimit.errors import is_number, require_count, require_known, require_nonnegative, require_positive
+
+Given = TypeVar("Given", contravariant=True)
+Held = TypeVar("Held", covariant=True)
+Check = Callable[[str, Any], None]  # of the name of an argument and its value
+Form = Callable[[Any], Any]
 
 
-def static(**options: Any) -> Any:
+class As(Protocol[Given, Held]):
+    """The type of a field that takes one thing and holds its normal form; only type checkers look at it."""
+
+    def __get__(self, value: object, kind: type) -> Held: ...
+
+    def __set__(self, value: object, given: Given) -> None: ...
+
+
+def argument(check: Check | None = None, form: Form | None = None, **options: Any) -> Any:
+    """A field of data, with a check of what is given and the function that brings it into its normal form."""
+    return dataclasses.field(metadata={"check": check, "form": form}, **options)
+
+
+def static(check: Check | None = None, **options: Any) -> Any:
     """A field that decides shapes or branches: part of the code, not of the data."""
-    return dataclasses.field(metadata={"static": True}, **options)
+    return dataclasses.field(metadata={"static": True, "check": check}, **options)
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field, static))
+def positive(example: str, **options: Any) -> Any:
+    """A finite number > 0."""
+    return argument(lambda name, value: require_positive(name, value, example), **options)
+
+
+def nonnegative(example: str, **options: Any) -> Any:
+    """A finite number >= 0."""
+    return argument(lambda name, value: require_nonnegative(name, value, example), **options)
+
+
+def count(example: str, **options: Any) -> Any:
+    """A whole number >= 1, which decides a shape."""
+    return static(lambda name, value: require_count(name, value, example), **options)
+
+
+def one_of(kind: str, known: Iterable[str], **options: Any) -> Any:
+    """A word out of a few, which decides a branch."""
+    return static(lambda name, value: require_known(kind, value, known), **options)
+
+
+@dataclass_transform(
+    frozen_default=True,
+    field_specifiers=(dataclasses.field, argument, static, positive, nonnegative, count, one_of),
+)
 class Frozen:
     """A frozen dataclass whose fields JAX traces, see above.
 
@@ -65,6 +114,20 @@ class Value(Frozen):
 
     word: ClassVar[str] = ""
 
+    def __post_init__(self) -> None:
+        fields = dataclasses.fields(self)
+        for f in fields:
+            check, form = f.metadata.get("check"), f.metadata.get("form")
+            if check is not None:
+                check(f.name, getattr(self, f.name))
+            if form is not None:
+                self.settle(**{f.name: form(getattr(self, f.name))})
+        self.check()
+        self.settle(**{f.name: as_numbers(getattr(self, f.name)) for f in fields if "static" not in f.metadata})
+
+    def check(self) -> None:
+        """Refuse arguments that do not go together; what a single one must be, its field says."""
+
     @property
     def arguments(self) -> Mapping[str, Any]:
         """The arguments that differ from their defaults."""
@@ -78,12 +141,38 @@ class Value(Frozen):
         return found
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        inside = ", ".join(_shown(name, value) for name, value in self.arguments.items())
         return f"{self.word or type(self).__name__}({inside})"
 
     def settle(self, **values: Any) -> None:
-        """Put arguments into their normal form; for ``__post_init__`` only."""
+        """Put arguments into their normal form; for ``check`` only."""
         self.__dict__.update(values)
+
+
+class OfArrays(Value, eq=False):
+    """A value some of whose fields are arrays; it is compared by what is in them."""
+
+    @cached_property
+    def content(self) -> tuple[Any, ...]:
+        """What tells two such values apart."""
+        compared = (f.name for f in dataclasses.fields(self) if f.compare)
+        return type(self), *(_digest(getattr(self, name)) for name in compared)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OfArrays) and self.content == other.content
+
+    def __hash__(self) -> int:
+        return hash(self.content)
+
+
+def _digest(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    return value.shape, hashlib.sha256(np.ascontiguousarray(value).tobytes()).digest()
+
+
+def _shown(name: str, value: Any) -> str:
+    return f"<{name} of shape {value.shape}>" if isinstance(value, np.ndarray) else f"{name}={value!r}"
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -95,8 +184,6 @@ def as_number(value: Any) -> Any:
     return float(value) if is_number(value) else value
 
 
-def as_numbers(values: Any) -> Any:
-    """A list of numbers as a tuple of floats, pairs included; anything else as it is, to be refused."""
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
-        return as_number(values)
-    return tuple(as_numbers(value) for value in values)
+def as_numbers(value: Any) -> Any:
+    """Numbers as floats and lists of them as tuples, anything else as it is."""
+    return tuple(map(as_numbers, value)) if isinstance(value, list | tuple) else as_number(value)

@@ -66,7 +66,7 @@ def test_noise_of_the_labels_has_its_variance_and_ignores_the_inputs(name):
     law = LAWS[name][0]
     x, y = (np.asarray(v) for v in law.sample(jax.random.key(3), N, float))
     noise = y - np.asarray(law.target(x[:, 0] if law.kept == 1 else x))
-    assert law.label_noise == NOISE
+    assert law.noise == NOISE
     assert abs(noise.mean()) <= 5 * NOISE / math.sqrt(N)
     assert abs(noise.var() - NOISE**2) <= 5 * NOISE**2 * math.sqrt(2 / N)
     for column in x.T:

@@ -64,7 +64,7 @@ def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
     reduced = method.coordinates == "reduced"
     theta = initial_neurons(problem, seed, method.n, reduced, replicas)
     weights = jnp.full(method.n, 1 / method.n)
-    steps = steps_of(problem.xi, method.step)
+    steps = steps_of(problem.schedule, method.step)
     descent = Descent(landscape(problem, reduced), rules_of(problem, reduced), steps, weights)
 
     def legs(start: float, stop: float) -> Iterator[Leg]:

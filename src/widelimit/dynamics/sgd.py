@@ -220,7 +220,7 @@ class Iteration(Frozen, eq=False):
 
 def iteration(problem: Problem, method: SGD) -> Iteration:
     """What SGD repeats from block to block on this problem."""
-    rules, v = rules_of(problem, reduced=False), problem.penalises
+    rules, v = rules_of(problem, reduced=False), problem.regulariser
     layout = layout_for(method.batch, int(problem.data.d) // 2 if rules.is_noisy else BLOCK_ROWS)
     is_smooth = problem.data.mixture is not None or problem.data.on_sphere  # no two samples are parallel
     decay = None
@@ -229,7 +229,7 @@ def iteration(problem: Problem, method: SGD) -> Iteration:
     curved = problem.ridge > 0 and decay is None
     stepwise = curved or rules.on_sphere or isinstance(problem.neuron, Custom) or (rules.is_noisy and not is_smooth)
     return Iteration(
-        problem.data, problem.neuron.form, rules, steps_of(problem.xi, method.step),
+        problem.data, problem.neuron.form, rules, steps_of(problem.schedule, method.step),
         Penalty(problem.ridge, v, rules.columns), decay, layout, stepwise,
     )  # fmt: skip
 

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
 from widelimit.errors import InputError
+from widelimit.frozen import As
 
 Check = Callable[[object], object]
 Checked = TypeVar("Checked")
@@ -110,6 +111,8 @@ def check_of(hint: object) -> Check:
     if hint in SCALARS:
         return SCALARS[hint]
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is As:  # what it takes
+        return check_of(inner[0])
     if origin in (typing.Union, types.UnionType):
         some = [one for one in inner if one is not types.NoneType]
         return text if str in some else check_of(some[0])  # an object, or the text it is read from

@@ -21,7 +21,8 @@ import numpy as np
 from widelimit.errors import require
 from widelimit.measures import Cloud, Measure
 from widelimit.potentials.landscapes import landscape, reduce
-from widelimit.problem.data.target import evaluate, parsed
+from widelimit.problem.data import Hypercube
+from widelimit.problem.data.target import check_arity, evaluate, parsed
 from widelimit.problem.expressions import Expression
 from widelimit.problem.problem import Problem
 
@@ -38,7 +39,9 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
     """
     g = _function(problem, basis)
     law = problem.data
-    plain = replace(problem, data=replace(law, d=math.inf)) if problem.no_reduction else problem
+    plain = problem
+    if problem.no_reduction and isinstance(law, Hypercube):
+        plain = replace(problem, data=replace(law, d=math.inf))
     land = landscape(plain, reduced=True)
 
     def observe(rho: Measure) -> float:
@@ -59,5 +62,6 @@ def target_coefficient(problem: Problem, basis: str | Expression | Callable[[Any
 def _function(problem: Problem, basis: Any) -> Callable[[np.ndarray], np.ndarray]:
     good = problem.kept > 0
     require(good, "coefficients need a law with kept coordinates, such as hypercube", problem.data, "see wl.data")
-    found = parsed(basis, problem.kept)
+    found = parsed(basis)
+    check_arity(found, problem.kept)
     return lambda z: np.broadcast_to(np.asarray(evaluate(found, z), float), z.shape[:-1])

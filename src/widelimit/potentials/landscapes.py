@@ -10,6 +10,7 @@ from jax.typing import ArrayLike
 from widelimit.errors import InputError, is_finite, require
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.pairwise_landscape import pairwise_landscape
+from widelimit.potentials.polynomial_landscape import is_polynomial, polynomial_landscape
 from widelimit.potentials.quadrature import check_traceable
 from widelimit.potentials.reduced_landscape import reduced_landscape
 from widelimit.potentials.sample_landscape import check_custom, sample_landscape
@@ -39,15 +40,18 @@ def landscape(problem: Problem, reduced: bool = False, tolerance: float = 1e-10)
             f"{problem.no_reduction}; full coordinates work."
         )
     columns = problem.reduced if reduced else problem.full
-    return _cached(problem.data, problem.neuron, Penalty(problem.ridge, problem.penalises, columns), float(tolerance))
+    return _cached(problem.data, problem.neuron, Penalty(problem.ridge, problem.regulariser, columns), float(tolerance))
 
 
 @lru_cache(maxsize=64)
 def _cached(data: DataLaw, neuron: Neuron, penalty: Penalty, tolerance: float) -> Landscape:
     if isinstance(neuron, Custom) or not data.groups or (not penalty.columns.is_reduced and data.mixture is None):
         return sample_landscape(data, neuron, penalty)
-    build = reduced_landscape if penalty.columns.is_reduced else pairwise_landscape
-    return build(data, neuron, penalty, tolerance)
+    if not penalty.columns.is_reduced:
+        return pairwise_landscape(data, neuron, penalty, tolerance)
+    if is_polynomial(data):
+        return polynomial_landscape(data, neuron, penalty, tolerance)
+    return reduced_landscape(data, neuron, penalty, tolerance)
 
 
 def reduce(problem: Problem, theta: ArrayLike) -> Array:

@@ -170,7 +170,7 @@ def pairwise_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, tolerance
     return PairwiseLandscape(
         penalty, neuron.sigma.pair_form, (jnp.asarray(z), jnp.asarray(p), jnp.asarray(y)),
         jnp.asarray([g.tau for g in data.groups]), (jnp.asarray(data.mixture.p), jnp.asarray(deviations(data))),
-        families(data), float(p @ y**2) + data.label_noise**2, float(tolerance),
+        families(data), float(p @ y**2) + data.noise**2, float(tolerance),
     )  # fmt: skip
 
 
@@ -199,10 +199,13 @@ def _series_risk(landscape: PairwiseLandscape, points: Array, weights: Array) ->
 
     def one(points: Array) -> tuple[Array, Array]:
         seen = [(family, seen_by(family, landscape.sigma, *columns.split(points))) for family in landscape.families]
-        errors = sum(bounds(f, landscape.sigma, at, weights, columns.scalars).risk for f, at in seen)
+        errors, total = jnp.zeros(len(ORDERS)), jnp.zeros(())
+        for family, at in seen:
+            errors += bounds(family, landscape.sigma, at, weights, columns.scalars).risk
         good = errors <= landscape.tolerance
         last = jnp.where(jnp.any(good), jnp.argmax(good), len(ORDERS) - 1)
-        total = sum(pair_series.risk(f, landscape.sigma, last + 1, at, weights) for f, at in seen)
+        for family, at in seen:
+            total += pair_series.risk(family, landscape.sigma, last + 1, at, weights)
         if columns.kept:  # the labels belong to the nodes
             total += landscape.label_square + 2 * weights @ landscape.external(points)
         return total, errors[last]

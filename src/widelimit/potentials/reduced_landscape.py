@@ -82,7 +82,7 @@ def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, tolerance:
     sigma, groups, (z, p, y) = neuron.sigma.form, data.groups, data.quadrature
     orders = orders_of(data, sigma, tolerance)
     first = np.array([float(sum(k) == 0) for k in orders])
-    fit = on_device(np.repeat(p, len(orders)), np.outer(y, first).ravel(), data.label_noise**2)
+    fit = on_device(np.repeat(p, len(orders)), np.outer(y, first).ravel(), data.noise**2)
     roots = jnp.asarray([math.sqrt(multi_weight(k, groups)) for k in orders])
     sphere = unit_sphere(groups[0].d) if data.on_sphere else None
     tau = jnp.asarray([g.tau for g in groups], float)
@@ -116,7 +116,7 @@ def multi_weight(orders: tuple[int, ...], groups: tuple[Group, ...]) -> float:
 
 def multi_orders(groups: tuple[Group, ...], tolerance: float) -> tuple[tuple[int, ...], ...]:
     """Every multi-order whose weight can exceed the tolerance, lowest total order first."""
-    weights = {k: _largest_share(k) * multi_weight(k, groups) for k in _all_orders(groups, LARGEST_ORDER)}
+    weights = {k: largest_share(k) * multi_weight(k, groups) for k in _all_orders(groups, LARGEST_ORDER)}
     left = max(weight for k, weight in weights.items() if sum(k) == LARGEST_ORDER)
     if left > max(tolerance, WORTH_A_WARNING):
         warnings.warn(
@@ -134,7 +134,7 @@ def _all_orders(groups: tuple[Group, ...], largest: int) -> list[tuple[int, ...]
     return sorted((k for k in choices if sum(k) <= largest), key=sum)
 
 
-def _largest_share(orders: tuple[int, ...]) -> float:
+def largest_share(orders: tuple[int, ...]) -> float:
     """max Π p_g^{k_g} over p_g ≥ 0, Σ p_g = 1, the squared cosines: attained at p_g = k_g/k."""
     total = sum(orders)
     return math.prod((k / total) ** k for k in orders if k) if total else 1.0

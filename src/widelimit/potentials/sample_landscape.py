@@ -58,7 +58,7 @@ def sample_landscape(data: DataLaw, neuron: Neuron, penalty: Penalty) -> SampleL
     if isinstance(data, Empirical):
         x, y = jnp.asarray(data.x), np.asarray(data.y)
     else:
-        x, y = data.sample(jax.random.key(DRAW), data.draws, float)  # type: ignore[assignment]
+        x, y = data.sample(jax.random.key(DRAW), data.samples, float)  # type: ignore[assignment]
     fit = on_device(np.full(len(y), 1 / len(y)), np.asarray(y), 0.0)
     return SampleLandscape(penalty, fit, x, neuron.form, isinstance(data, Empirical))
 

@@ -31,7 +31,7 @@ def describe(problem: Problem) -> str:
 
 def _reduction(problem: Problem) -> str:
     if not problem.groups:
-        return f"none: θ in all {problem.D} coordinates, expectations over {problem.data.draws} samples"
+        return f"none: θ in all {problem.D} coordinates, expectations over {problem.data.samples} samples"
     if problem.no_reduction:
         return f"none: {problem.no_reduction}"
     names = problem.reduced_coordinates
@@ -86,9 +86,9 @@ def _network(problem: Problem) -> str:
 def _penalty(problem: Problem, times: int = 0) -> str:
     """λ v(θ), or ``times`` its mean over ρ."""
     mean, scale = times > 0, problem.ridge * (times or 1)
-    if problem.penalises == Squares():
+    if problem.regulariser == Squares():
         return f"{scale / 2:g} {'∫|θ|² dρ' if mean else '|θ|²'}"
-    return f"{scale:g} {'∫v dρ' if mean else 'v(θ)'}, v = {problem.penalises}"
+    return f"{scale:g} {'∫v dρ' if mean else 'v(θ)'}, v = {problem.regulariser}"
 
 
 def _flow(problem: Problem) -> str:

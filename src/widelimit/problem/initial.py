@@ -16,7 +16,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import jax
@@ -27,8 +26,8 @@ from jax.typing import ArrayLike
 from scipy import stats
 from scipy.special import ndtr
 
-from widelimit.errors import InputError, is_finite, require, require_positive
-from widelimit.frozen import Value, as_number
+from widelimit.errors import is_finite, require
+from widelimit.frozen import As, OfArrays, Value, argument, positive
 from widelimit.problem.data.data_law import Group
 
 Curve = Callable[[np.ndarray], np.ndarray]
@@ -46,6 +45,11 @@ class Factor:
     atoms: tuple[tuple[tuple[float, ...], float], ...] | None = None
     curve: Curve | None = None
     scores: int = 1
+
+
+def _certain(*values: float) -> Factor:
+    """One atom."""
+    return Factor(len(values), atoms=((values, 1.0),))
 
 
 class ScalarLaw(Value, ABC):
@@ -67,13 +71,13 @@ class ConstantLaw(ScalarLaw):
 
     value: float
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """A number."""
         require(is_finite(self.value), "a constant start must be a number", self.value, "try initial.constant(1.0)")
-        self.settle(value=as_number(self.value))
 
     def factor(self) -> Factor:
         """One atom."""
-        return Factor(1, atoms=(((self.value,), 1.0),))
+        return _certain(self.value)
 
     def sample(self, key: Array, n: int) -> Array:
         """n equal values."""
@@ -85,11 +89,7 @@ class Signs(ScalarLaw):
 
     word: ClassVar[str] = "signs"
 
-    size: float = 1.0
-
-    def __post_init__(self) -> None:
-        require_positive("size", self.size, "1.0")
-        self.settle(size=as_number(self.size))
+    size: float = positive("1.0", default=1.0)
 
     def factor(self) -> Factor:
         """Two atoms."""
@@ -106,12 +106,11 @@ class Normal(ScalarLaw):
     word: ClassVar[str] = "normal"
 
     mean: float = 0.0
-    std: float = 1.0
+    std: float = positive("1.0", default=1.0)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """The mean may be any number."""
         require(is_finite(self.mean), "mean must be a number", self.mean, "try mean=0.0")
-        require_positive("std", self.std, "1.0")
-        self.settle(mean=as_number(self.mean), std=as_number(self.std))
 
     def factor(self) -> Factor:
         """The score itself, shifted and scaled."""
@@ -130,14 +129,14 @@ class Uniform(ScalarLaw):
     low: float = -1.0
     high: float = 1.0
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """An interval."""
         require(
             is_finite(self.low) and is_finite(self.high) and self.low < self.high,
             "a uniform law needs low < high",
             (self.low, self.high),
             "try initial.uniform(-1, 1)",
         )
-        self.settle(low=as_number(self.low), high=as_number(self.high))
 
     def factor(self) -> Factor:
         """Φ of the score, shifted and scaled."""
@@ -149,6 +148,15 @@ class Uniform(ScalarLaw):
 
 
 constant, signs, normal, uniform = ConstantLaw, Signs, Normal, Uniform
+Start = ScalarLaw | float | None
+
+
+def _law(law: Start) -> ScalarLaw | None:
+    if law is None or isinstance(law, ScalarLaw):
+        return law
+    require(is_finite(law), "the start of a scalar must be a number or one of initial.constant, signs, normal, uniform",
+            law, "try initial.normal(0, 1)")  # fmt: skip
+    return ConstantLaw(law)
 
 
 class Gaussian(Value):
@@ -160,13 +168,9 @@ class Gaussian(Value):
 
     word: ClassVar[str] = "gaussian"
 
-    scale: float
-    a: ScalarLaw | float | None = None
-    b: ScalarLaw | float | None = None
-
-    def __post_init__(self) -> None:
-        require_positive("scale", self.scale, "0.4")
-        self.settle(scale=as_number(self.scale), a=_law(self.a), b=_law(self.b))
+    scale: float = positive("0.4")
+    a: As[Start, ScalarLaw | None] = argument(form=_law, default=None)
+    b: As[Start, ScalarLaw | None] = argument(form=_law, default=None)
 
     def inner(self, key: Array, n: int, d: int) -> Array:
         """n independent inner weights, (n, d)."""
@@ -178,13 +182,13 @@ class Gaussian(Value):
 
     def _kept(self, d: float) -> Factor:
         if math.isinf(d):
-            return Factor(1, atoms=(((0.0,), 1.0),))
+            return _certain(0.0)
         return Factor(1, curve=lambda x: self.scale / math.sqrt(d) * x)
 
     def _radius(self, g: Group) -> Factor:
         spread = self.scale * math.sqrt(g.share)
         if math.isinf(g.d):
-            return Factor(1, atoms=(((spread,), 1.0),))
+            return _certain(spread)
         return Factor(1, curve=lambda x: spread / math.sqrt(g.d) * _at_score("chi", x, g.d))
 
 
@@ -197,13 +201,9 @@ class Sphere(Value):
 
     word: ClassVar[str] = "sphere"
 
-    radius: float
-    a: ScalarLaw | float | None = None
-    b: ScalarLaw | float | None = None
-
-    def __post_init__(self) -> None:
-        require_positive("radius", self.radius, "1.0")
-        self.settle(radius=as_number(self.radius), a=_law(self.a), b=_law(self.b))
+    radius: float = positive("1.0")
+    a: As[Start, ScalarLaw | None] = argument(form=_law, default=None)
+    b: As[Start, ScalarLaw | None] = argument(form=_law, default=None)
 
     def inner(self, key: Array, n: int, d: int) -> Array:
         """n independent inner weights, (n, d)."""
@@ -213,8 +213,7 @@ class Sphere(Value):
     def reduced(self, d: float, kept: int, groups: Sequence[Group]) -> list[Factor]:
         """One factor for all: kept coordinates and radii are tied by |u|² + Σ r_g² = R²."""
         if (not kept and len(groups) == 1) or math.isinf(d):
-            atom = (0.0,) * kept + tuple(self.radius * math.sqrt(g.share) for g in groups)
-            return [Factor(kept + len(groups), atoms=((atom, 1.0),))]
+            return [_certain(*(0.0,) * kept, *(self.radius * math.sqrt(g.share) for g in groups))]
         if kept:
             return [self._with_kept(kept, groups)]
         require(len(groups) == 2, "a spherical start is reduced for one or two groups of directions", len(groups),
@@ -237,56 +236,31 @@ class Sphere(Value):
         return Factor(kept + len(groups), curve=curve, scores=kept + len(groups))
 
 
-class Explicit(Value):
-    """The neurons themselves, see `array`."""
+class Explicit(OfArrays, eq=False):
+    """The neurons themselves, one per row: columns a, b, w_1.. (those that exist), or a, b, r_1.. in reduced form."""
 
     word: ClassVar[str] = "array"
 
-    theta: np.ndarray
+    theta: As[ArrayLike, np.ndarray]
 
-    @cached_property
-    def _content(self) -> tuple[object, ...]:
-        return self.theta.shape, self.theta.tobytes()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Explicit) and self._content == other._content
-
-    def __hash__(self) -> int:
-        return hash(self._content)
-
-    def __repr__(self) -> str:
-        return f"array(<theta of shape {self.theta.shape}>)"
+    def check(self) -> None:
+        """An array of finite numbers; it is copied and cannot be written."""
+        try:
+            theta = np.array(self.theta, dtype=float)
+        except (TypeError, ValueError):
+            theta = np.empty(0)
+        require(
+            theta.ndim == 2 and theta.size > 0 and bool(np.isfinite(theta).all()),
+            "an explicit start must be a two-dimensional array of finite numbers, one row per neuron",
+            getattr(self.theta, "shape", type(self.theta).__name__),
+            "reshape it to (n, D)",
+        )
+        theta.flags.writeable = False
+        self.settle(theta=theta)
 
 
 InitialLaw = Gaussian | Sphere | Explicit
-gaussian, sphere = Gaussian, Sphere
-
-
-def array(theta: ArrayLike) -> Explicit:
-    """An explicit start, one row per neuron, columns a, b, w_1.. (those that exist), or a, b, r_1.. in reduced form."""
-    try:
-        values = np.array(theta, dtype=float)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    require(
-        values.ndim == 2 and values.size > 0 and bool(np.isfinite(values).all()),
-        "an explicit start must be a two-dimensional array of finite numbers, one row per neuron",
-        getattr(theta, "shape", type(theta).__name__),
-        "reshape it to (n, D)",
-    )
-    values.flags.writeable = False
-    return Explicit(values)
-
-
-def _law(law: ScalarLaw | float | None) -> ScalarLaw | None:
-    if law is None or isinstance(law, ScalarLaw):
-        return law
-    if not is_finite(law):
-        raise InputError(
-            f"the start of a scalar must be a number or one of initial.constant, signs, normal, uniform, got {law!r}: "
-            "try initial.normal(0, 1)."
-        )
-    return ConstantLaw(law)
+gaussian, sphere, array = Gaussian, Sphere, Explicit
 
 
 def _at_score(family: str, x: np.ndarray, *parameters: float) -> np.ndarray:

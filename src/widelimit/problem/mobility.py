@@ -8,16 +8,33 @@ m   a number ≥ 0 (0 freezes the block) or a schedule m(t), e.g. first w and th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
 
 from jax import Array
 
 from widelimit.errors import is_finite, require, require_known
-from widelimit.frozen import Value
-from widelimit.problem.schedules import Constant, Power, Schedule, Window, schedule
+from widelimit.frozen import As, Value, argument
+from widelimit.problem.schedules import Constant, Power, Schedule, Time, Window, schedule
 
 Rate = float | Schedule
+Choice = Rate | Callable[[Time], Time]
+
+
+def _check_rate(name: str, rate: Choice) -> None:
+    good = is_finite(rate) or callable(rate)
+    require(good, f"the mobility of {name} must be a number or a schedule", rate, "try 1.0")
+    good = callable(rate) or rate >= 0
+    require(good, f"the mobility of {name} must be >= 0", rate, "try 0 to freeze it")
+    require(
+        not isinstance(rate, Power),
+        f"the mobility of {name} must be finite at t = 0",
+        rate,
+        "give the power decay to Problem(schedule=...)",
+    )
+
+
+def _rate(choice: Choice) -> Rate:
+    return schedule(choice) if callable(choice) else choice
 
 
 class Mobility(Value):
@@ -27,53 +44,41 @@ class Mobility(Value):
     0.5
     """
 
-    a: Rate = 1.0
-    b: Rate = 1.0
-    w: Rate = 1.0
+    a: As[Choice, Rate] = argument(_check_rate, _rate, default=1.0)
+    b: As[Choice, Rate] = argument(_check_rate, _rate, default=1.0)
+    w: As[Choice, Rate] = argument(_check_rate, _rate, default=1.0)
 
-    def __post_init__(self) -> None:
-        for name in ("a", "b", "w"):
-            rate = getattr(self, name)
-            if is_finite(rate):
-                require(rate >= 0, f"the mobility of {name} must be >= 0", rate, "try 0 to freeze it")
-                self.settle(**{name: float(rate)})
-                continue
-            require(callable(rate), f"the mobility of {name} must be a number or a schedule", rate, "try 1.0")
-            require(
-                not isinstance(rate, Power),
-                f"the mobility of {name} must be finite at t = 0",
-                rate,
-                "give the power decay to Problem(schedule=...)",
-            )
-            self.settle(**{name: schedule(rate)})
+    @property
+    def each(self) -> tuple[Rate, Rate, Rate]:
+        """The rates of a, b and w."""
+        return self.a, self.b, self.w
 
     def at(self, block: str, t: Array | float) -> Array | float:
         """m(t) of one block."""
-        rate = getattr(self, block)
+        rate: Rate = getattr(self, block)
         return rate(t) if isinstance(rate, Schedule) else rate
 
     @property
     def jumps(self) -> tuple[float, ...]:
         """Times at which a rate jumps."""
-        windows = (getattr(self, f.name) for f in fields(self))
-        return tuple(sorted({t for w in windows if isinstance(w, Window) for t in (w.start, w.stop)}))
+        return tuple(sorted({t for rate in self.each if isinstance(rate, Window) for t in (rate.start, rate.stop)}))
 
     def between(self, start: float, stop: float) -> Mobility:
         """The same mobility for an interval without jumps: numbers where it is constant there."""
         middle = 0.5 * (start + stop)
-        return Mobility(**{f.name: _held(getattr(self, f.name), middle) for f in fields(self)})
+        return Mobility(*(_held(rate, middle) for rate in self.each))
 
     @property
     def is_constant(self) -> bool:
         """Whether every rate is a number."""
-        return not any(isinstance(getattr(self, f.name), Schedule) for f in fields(self))
+        return not any(isinstance(rate, Schedule) for rate in self.each)
 
 
 def _held(rate: Rate, t: float) -> Rate:
     return float(rate(t)) if isinstance(rate, Window | Constant) else rate
 
 
-def mobility(choice: Mobility | Mapping[str, Rate]) -> Mobility:
+def mobility(choice: Mobility | Mapping[str, Choice]) -> Mobility:
     """A mobility from itself or from a dictionary such as {"a": 0.0, "w": 2.0}."""
     if isinstance(choice, Mobility):
         return choice

@@ -15,8 +15,8 @@ from typing import ClassVar
 
 from jax import Array
 
-from widelimit.errors import require, require_count, require_known
-from widelimit.frozen import Value, static
+from widelimit.errors import require
+from widelimit.frozen import As, Value, argument, count, one_of, static
 from widelimit.problem.activations import Activation, Choice, General, activation, name_of
 
 ROLES = ("absent", "fixed", "trained")
@@ -37,21 +37,15 @@ class Ridge(Value):
 
     word: ClassVar[str] = "ridge"
 
-    activation: Choice
-    outer: str = static(default="absent")
-    bias: str = static(default="absent")
-    inner: str = static(default="free")
-
-    def __post_init__(self) -> None:
-        require_known("role of the outer weight", self.outer, ROLES)
-        require_known("role of the bias", self.bias, ROLES)
-        require_known("domain of the inner weights", self.inner, DOMAINS)
-        self.settle(activation=activation(self.activation))
+    activation: As[Choice, Activation] = argument(form=activation)
+    outer: str = one_of("role of the outer weight", ROLES, default="absent")
+    bias: str = one_of("role of the bias", ROLES, default="absent")
+    inner: str = one_of("domain of the inner weights", DOMAINS, default="free")
 
     @property
     def sigma(self) -> Activation:
         """The activation σ."""
-        return activation(self.activation)
+        return self.activation
 
     @property
     def form(self) -> Ridge:
@@ -101,12 +95,12 @@ class Custom(Value):
     word: ClassVar[str] = "custom"
 
     function: Callable[[Array, Array], Array] = static()
-    D: int = static()
+    D: int = count("3")
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """A function."""
         good = callable(self.function)
         require(good, "a custom neuron must be a function of x and theta", self.function, "see the docstring")
-        require_count("D", self.D, "3")
 
     scalars: ClassVar[tuple[str, ...]] = ()
     trained: ClassVar[tuple[bool, ...]] = ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import cached_property
 
 import jax
@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from widelimit.coordinates import Coordinates
-from widelimit.errors import InputError, is_finite, is_number, require
-from widelimit.frozen import Value, as_number
+from widelimit.errors import InputError, is_number, require
+from widelimit.frozen import As, Value, argument, nonnegative
 from widelimit.problem.data.data_law import DataLaw, Group, require_finite
 from widelimit.problem.description import describe
 from widelimit.problem.initial import Explicit, InitialLaw, ScalarLaw
@@ -42,13 +42,14 @@ class Problem(Value):
     data: DataLaw
     neuron: Neuron
     initial: InitialLaw
-    ridge: float = 0.0
+    ridge: float = nonnegative("0.0", default=0.0)
     beta: float = math.inf
-    schedule: Schedule | Callable[[Time], Time] = field(default_factory=Constant)
-    mobility: Mobility | Mapping[str, Rate] = field(default_factory=Mobility)
-    regulariser: Choice = field(default_factory=Squares)
+    schedule: As[Schedule | Callable[[Time], Time], Schedule] = argument(form=schedule, default_factory=Constant)
+    mobility: As[Mobility | Mapping[str, Rate], Mobility] = argument(form=mobility, default_factory=Mobility)
+    regulariser: As[Choice, Regulariser] = argument(form=regulariser, default_factory=Squares)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Parts that fit together."""
         for name, kind in (("data", DataLaw), ("neuron", Neuron), ("initial", InitialLaw)):
             require(
                 isinstance(getattr(self, name), kind),
@@ -56,46 +57,36 @@ class Problem(Value):
                 getattr(self, name),
                 "see the docstring of Problem",
             )
-        require(is_finite(self.ridge) and self.ridge >= 0, "ridge must be a number >= 0", self.ridge, "try ridge=0.0")
         require(
             is_number(self.beta) and self.beta > 0,
             "beta must be positive, math.inf for no noise",
             self.beta,
             "try beta=1000.0",
         )
-        self.settle(
-            ridge=as_number(self.ridge), beta=as_number(self.beta), schedule=schedule(self.schedule),
-            mobility=mobility(self.mobility), regulariser=regulariser(self.regulariser),
-        )  # fmt: skip
         for name in ("a", "b"):
             given = getattr(self.mobility, name) != 1.0 and name not in self.neuron.scalars
             require(not given, f"mobility names {name}, which the neuron does not have", self.mobility, f"drop {name}")
         self._check_initial()
         self._check_sphere()
-        check_regulariser(self.penalises, self.full if math.isfinite(self.data.d) else None, self.reduced)
+        check_regulariser(self.regulariser, self.full if math.isfinite(self.data.d) else None, self.reduced)
 
     def _check_sphere(self) -> None:
         if self.neuron.inner == "free":
             return
         law = self.initial
         rows = law.theta[:, len(self.neuron.scalars) :] if isinstance(law, Explicit) else None
-        on_it = getattr(law, "radius", None) == 1.0 or (
-            rows is not None and bool((abs((rows**2).sum(1) - 1) < 1e-9).all())
-        )
-        got = law if rows is None else f"|w| = {((rows**2).sum(1) ** 0.5).max():g}"
+        squares = None if rows is None else (rows**2).sum(axis=1)
+        on_it = getattr(law, "radius", None) == 1.0 if squares is None else bool((abs(squares - 1) < 1e-9).all())
+        got = law if squares is None else f"|w| = {squares.max() ** 0.5:g}"
         require(on_it, "inner weights on the unit sphere must start on it", got, "use initial.sphere(1.0)")
 
     def _check_initial(self) -> None:
         law = self.initial
         if isinstance(law, Explicit):
-            widths = [len(self.reduced_coordinates)]
-            if math.isfinite(self.data.d):
-                widths.insert(0, self.D)
-            forms = " or ".join(
-                f"{w} ({kind})" for w, kind in zip(widths, ("full", "reduced")[-len(widths) :], strict=True)
-            )
+            widths = ({"full": self.D} if math.isfinite(self.data.d) else {}) | {"reduced": self.reduced.D}
+            forms = " or ".join(f"{width} ({kind})" for kind, width in widths.items())
             require(
-                law.theta.shape[1] in widths,
+                law.theta.shape[1] in widths.values(),
                 f"an explicit start for this problem must have shape (n, D) with D = {forms}",
                 law.theta.shape,
                 f"give the columns {', '.join(self.reduced_coordinates)} or a, b, w_1.. as they exist",
@@ -114,20 +105,10 @@ class Problem(Value):
                 )
 
     @property
-    def xi(self) -> Schedule:
-        """The schedule ξ."""
-        return schedule(self.schedule)
-
-    @property
-    def penalises(self) -> Regulariser:
-        """The regulariser v."""
-        return regulariser(self.regulariser)
-
-    @property
     def rates(self) -> Mobility:
         """The mobility, with 0 for the scalars that are fixed."""
         roles = zip(self.neuron.scalars, self.neuron.trained, strict=True)
-        return replace(mobility(self.mobility), **{name: 0.0 for name, moves in roles if not moves})
+        return replace(self.mobility, **{name: 0.0 for name, moves in roles if not moves})
 
     @property
     def is_noisy(self) -> bool:
@@ -197,8 +178,7 @@ class Problem(Value):
 
     def start_of(self, scalar: str) -> ScalarLaw:
         """The law a scalar starts from."""
-        law = getattr(self.initial, scalar)
-        assert isinstance(law, ScalarLaw)
+        law: ScalarLaw = getattr(self.initial, scalar)
         return law
 
     def __str__(self) -> str:

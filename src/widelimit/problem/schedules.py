@@ -18,8 +18,8 @@ import jax.numpy as jnp
 from jax import Array
 from scipy.integrate import quad
 
-from widelimit.errors import InputError, is_finite, is_number, require, require_positive
-from widelimit.frozen import Frozen, Value, as_number, static
+from widelimit.errors import InputError, is_finite, is_number, require
+from widelimit.frozen import Frozen, Value, positive, static
 
 Time = Array | float
 
@@ -41,11 +41,7 @@ class Constant(Schedule):
 
     word: ClassVar[str] = "constant"
 
-    value: float = 1.0
-
-    def __post_init__(self) -> None:
-        require_positive("value", self.value, "1.0")
-        self.settle(value=as_number(self.value))
+    value: float = positive("1.0", default=1.0)
 
     def __call__(self, t: Time) -> Time:
         """ξ(t)."""
@@ -67,14 +63,10 @@ class Power(Schedule):
 
     exponent: float
 
-    def __post_init__(self) -> None:
-        require(
-            is_finite(self.exponent) and 0 <= self.exponent < 1,
-            "the exponent of a power schedule must lie in [0, 1)",
-            self.exponent,
-            "try power(0.25)",
-        )
-        self.settle(exponent=as_number(self.exponent))
+    def check(self) -> None:
+        """The clock must leave t = 0."""
+        good = is_finite(self.exponent) and 0 <= self.exponent < 1
+        require(good, "the exponent of a power schedule must lie in [0, 1)", self.exponent, "try power(0.25)")
 
     def __call__(self, t: Time) -> Time:
         """ξ(t)."""
@@ -90,11 +82,7 @@ class Exponential(Schedule):
 
     word: ClassVar[str] = "exponential"
 
-    rate: float
-
-    def __post_init__(self) -> None:
-        require_positive("rate", self.rate, "0.1")
-        self.settle(rate=as_number(self.rate))
+    rate: float = positive("0.1")
 
     def __call__(self, t: Time) -> Time:
         """ξ(t)."""
@@ -113,10 +101,10 @@ class Window(Schedule):
     start: float
     stop: float = math.inf
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """It must open before it closes."""
         good = is_finite(self.start) and is_number(self.stop) and 0 <= self.start < self.stop
         require(good, "a window needs 0 <= start < stop", (self.start, self.stop), "try window(0.0, 1.0)")
-        self.settle(start=as_number(self.start), stop=as_number(self.stop))
 
     def __call__(self, t: Time) -> Time:
         """ξ(t); a time kε that rounding puts just below an edge counts as on the edge."""
@@ -143,9 +131,10 @@ class Function(Schedule):
 
 
 constant, power, exponential, window = Constant, Power, Exponential, Window
+Choice = Schedule | Callable[[Time], Time]
 
 
-def schedule(choice: Schedule | Callable[[Time], Time]) -> Schedule:
+def schedule(choice: Choice) -> Schedule:
     """A schedule from itself or from any JAX-traceable function of t."""
     if isinstance(choice, Schedule):
         return choice

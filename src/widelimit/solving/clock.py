@@ -36,17 +36,17 @@ class Stretch(NamedTuple):
 def stretches(problem: Problem, start: float, stop: float, in_time: bool = False) -> Iterator[Stretch]:
     """An interval of time, cut where the mobility jumps; on the clock where the mobility is constant."""
     for begin, end in itertools.pairwise([start, *(t for t in problem.rates.jumps if start < t < stop), stop]):
-        rates, clock = problem.rates.between(begin, end), problem.xi.integral
+        rates, clock = problem.rates.between(begin, end), problem.schedule.integral
         if rates.is_constant and not in_time:
             yield Stretch(rates, None, clock(begin), clock(end), end)
             continue
         require(
-            begin > 0 or bool(jnp.isfinite(problem.xi(jnp.asarray(0.0)))),
+            begin > 0 or bool(jnp.isfinite(problem.schedule(jnp.asarray(0.0)))),
             "a mobility that varies smoothly, or a fixed step, needs a schedule that is finite at t = 0",
             problem.schedule,
             "use windows, or put the decay in the mobility",
         )
-        yield Stretch(rates, problem.xi, begin, end, end)
+        yield Stretch(rates, problem.schedule, begin, end, end)
 
 
 def whole_steps(step: float) -> Callable[[float], float]:
@@ -71,6 +71,6 @@ class ProximalStep(NamedTuple):
 
 def proximal_steps(problem: Problem, step: float, start: float, stop: float) -> Iterator[ProximalStep]:
     """The steps between two times."""
-    clock = problem.xi.integral
+    clock = problem.schedule.integral
     for k in range(round(start / step), round(stop / step)):
         yield ProximalStep((k + 0.5) * step, (k + 1) * step, 2 * (clock((k + 1) * step) - clock(k * step)))

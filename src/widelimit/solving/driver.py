@@ -87,7 +87,7 @@ def drive(request: Request) -> Solution:
 def _check(request: Request, run: Run) -> None:
     """Refuse a schedule, a horizon or a way to keep neurons that the run cannot have."""
     settings = request.settings
-    check_schedule(request.problem.xi, settings.t_end)
+    check_schedule(request.problem.schedule, settings.t_end)
     reachable = run.round_time(settings.t_end) > 0
     require(reachable, f"t_end must be at least one step of {request.method}", settings.t_end, "lower the step")
     good = settings.keep == "reduced" or not run.view.columns.is_reduced

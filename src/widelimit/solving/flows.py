@@ -139,7 +139,7 @@ def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop
 
 def noisy_legs(flow: Flow, problem: Problem, step: float, start: float, stop: float) -> Iterator[Leg]:
     """The legs of a flow with noise: some steps of the splitting scheme each."""
-    clock = problem.xi.integral
+    clock = problem.schedule.integral
     for first, last in chunks(start, stop, step, STEPS_PER_CALL):
         readings = jnp.asarray([clock(k * step) for k in range(first, last + 1)])
         covered = jnp.zeros(STEPS_PER_CALL).at[: last - first].set(jnp.diff(readings))

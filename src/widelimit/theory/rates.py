@@ -129,6 +129,7 @@ def _with_dimension(problem: Problem, d: int) -> Problem:
     data = problem.data
     good = isinstance(data, IndexModel) or (isinstance(data, GaussianClasses) and data.informative is None)
     require(good, "rates over d needs isotropic classes or an index model", data, "leave informative out")
+    assert isinstance(data, IndexModel | GaussianClasses)
     return replace(problem, data=replace(data, d=d))
 
 

@@ -17,20 +17,6 @@ from widelimit.problem.data.sphere import SphereLaw, sphere
 from widelimit.problem.data.unstructured import Empirical, Sampler, empirical, sampler
 
 __all__ = [
-    "DataLaw",
-    "Empirical",
-    "GaussianClasses",
-    "Hypercube",
-    "IndexModel",
-    "MultiIndex",
-    "Sampler",
-    "SingleIndex",
-    "SphereLaw",
-    "empirical",
-    "gaussian_classes",
-    "hypercube",
-    "multi_index",
-    "sampler",
-    "single_index",
-    "sphere",
-]
+    "DataLaw", "Empirical", "GaussianClasses", "Hypercube", "IndexModel", "MultiIndex", "Sampler", "SingleIndex",
+    "SphereLaw", "empirical", "gaussian_classes", "hypercube", "multi_index", "sampler", "single_index", "sphere",
+]  # fmt: skip

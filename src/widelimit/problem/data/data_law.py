@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import NamedTuple
 
 import jax
@@ -26,8 +27,8 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
-from widelimit.errors import InputError, is_finite, is_number, require, require_count
-from widelimit.frozen import Value, static
+from widelimit.errors import InputError, is_number, require
+from widelimit.frozen import Value
 
 SAMPLES = 4096
 
@@ -62,34 +63,37 @@ class Mixture(NamedTuple):
 
 
 class DataLaw(Value, ABC):
-    """The law of (x, y)."""
+    """The law of (x, y). What is said here holds unless a field or a property of the law says otherwise."""
 
-    d: float = static()
+    @cached_property
+    def d(self) -> float:
+        """Dimension of x, may be infinite."""
+        raise NotImplementedError
 
     @property
-    def label_noise(self) -> float:
+    def noise(self) -> float:
         """Standard deviation of the noise of the labels."""
         return 0.0
 
     @property
-    def draws(self) -> int:
+    def samples(self) -> int:
         """How many draws stand for the law where its risk has no formula."""
         return SAMPLES
 
     @property
-    @abstractmethod
     def kept(self) -> int:
         """k, the number of kept coordinates, which come first."""
+        return int(self.d)
 
     @property
-    @abstractmethod
     def groups(self) -> tuple[Group, ...]:
         """The rotation-invariant groups of directions, after the kept coordinates."""
+        return ()
 
     @property
-    @abstractmethod
     def quadrature(self) -> Nodes:
-        """The nodes; not for laws without symmetry."""
+        """The nodes; not for laws without symmetry, whose samples take their place."""
+        raise TypeError("a law without symmetry has no nodes")
 
     @property
     def mixture(self) -> Mixture | None:
@@ -120,27 +124,14 @@ class DataLaw(Value, ABC):
         """The law in symbols."""
 
 
-def check_dimension(d: object, kept: int = 0) -> None:
-    """Raise an InputError unless d is a whole number above ``kept``, or infinite."""
-    least = kept + 1
+def check_dimension(d: object, least: int = 1) -> None:
+    """Raise an InputError unless d is a whole number, not too small, or infinite."""
     require(
         is_number(d) and d >= least and (math.isinf(d) or d == int(d)),  # type: ignore[operator, arg-type, call-overload]
         f"d must be a whole number of at least {least} or math.inf",
         d,
         "try d=40",
     )
-
-
-def check_noise(noise: object) -> None:
-    """Raise an InputError unless a label noise is a number >= 0."""
-    require(is_finite(noise) and noise >= 0, "noise must be a number >= 0", noise, "try noise=0.1")  # type: ignore[operator]
-
-
-def check_nodes(nodes: object) -> None:
-    """Raise an InputError unless a number of nodes is None or an even number: the rules mirror a half line."""
-    if nodes is not None:
-        require_count("nodes", nodes, "64")
-        require(nodes % 2 == 0, "nodes must be an even number of at least 2", nodes, "try nodes=64")  # type: ignore[operator]
 
 
 def require_finite(d: float, what: str) -> int:
@@ -151,11 +142,6 @@ def require_finite(d: float, what: str) -> int:
             "coordinates."
         )
     return int(d)
-
-
-def with_noise(key: Array, y: Array, noise: float) -> Array:
-    """The labels plus independent normal noise."""
-    return y + jnp.asarray(noise, y.dtype) * jax.random.normal(jax.random.fold_in(key, 1), y.shape, y.dtype)
 
 
 def normals(key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:

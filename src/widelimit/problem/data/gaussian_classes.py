@@ -25,7 +25,7 @@ from jax import Array
 from jax.typing import DTypeLike
 
 from widelimit.errors import is_finite, is_number, require
-from widelimit.frozen import as_number, as_numbers, static
+from widelimit.frozen import As, argument, static
 from widelimit.problem.data.data_law import DataLaw, Group, Mixture, Nodes, check_dimension, normals, require_finite
 
 Numbers = tuple[float, ...]
@@ -49,35 +49,51 @@ class GaussianClasses(DataLaw):
 
     word: ClassVar[str] = "gaussian_classes"
 
+    d: float = static()
     delta: float | None = None
     informative: float | None = static(default=None)
-    deviations: Sequence[float] | None = None
-    labels: Sequence[float] | None = None
-    weights: Sequence[float] | None = None
+    deviations: As[Sequence[float] | None, Numbers | None] = argument(default=None)
+    labels: As[Sequence[float] | None, Numbers | None] = argument(default=None)
+    weights: As[Sequence[float] | None, Numbers | None] = argument(default=None)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """One way to tell the classes apart, and as many labels and weights as classes."""
         check_dimension(self.d)
-        if self.informative is not None:
-            self._check_informative(self.informative)
-        given = (self.delta is None, self.deviations is None)
-        require(given[0] != given[1], "gaussian_classes needs either delta or deviations",
-                (self.delta, self.deviations), "try delta=0.5")  # fmt: skip
+        self._check_informative()
+        given = (self.delta, self.deviations)
+        require(given.count(None) == 1, "gaussian_classes needs either delta or deviations", given, "try delta=0.5")
         if self.delta is not None:
             good = is_number(self.delta) and 0 < self.delta < 1
             require(good, "delta must lie strictly between 0 and 1", self.delta, "try delta=0.5")
         else:
-            spread = _checked("deviations", self.deviations, 2)
-            require(min(spread) > 0, "deviations must be positive", spread, "try deviations=[1.5, 0.5]")
+            self._settle("deviations", 2)
+            require(min(self.taus) > 0, "deviations must be positive", self.taus, "try deviations=[1.5, 0.5]")
         count = len(self.taus)
-        labels = None if self.labels is None else _checked("labels", self.labels, count)
-        weights = None if self.weights is None else _checked("weights", self.weights, count)
-        require(weights is None or min(weights) > 0, "weights must be positive", weights, "drop empty classes")
-        sizes = tuple(count if x is None else len(x) for x in (labels, weights))
+        self._settle("labels", count)
+        self._settle("weights", count)
+        good = self.weights is None or min(self.weights) > 0
+        require(good, "weights must be positive", self.weights, "drop empty classes")
+        sizes = tuple(count if x is None else len(x) for x in (self.labels, self.weights))
         require(sizes == (count, count), f"labels and weights must have one value for each of the {count} classes",
                 sizes, "give as many as deviations")  # fmt: skip
-        self.settle(delta=as_number(self.delta), deviations=as_numbers(self.deviations), labels=labels, weights=weights)
 
-    def _check_informative(self, s: float) -> None:
+    def _settle(self, name: str, least: int) -> None:
+        """A tuple of at least so many finite numbers."""
+        values = getattr(self, name)
+        if values is None:
+            return
+        try:
+            numbers = tuple(float(v) for v in values)
+        except (TypeError, ValueError):
+            numbers = ()
+        good = len(numbers) >= least and all(map(is_finite, numbers))
+        require(good, f"{name} must be a list of {least} or more numbers", values, f"try {name}=[1.5, 0.5]")
+        self.settle(**{name: numbers})
+
+    def _check_informative(self) -> None:
+        s = self.informative
+        if s is None:
+            return
         if math.isinf(self.d):
             require(
                 is_number(s) and 0 < s < 1,
@@ -96,18 +112,18 @@ class GaussianClasses(DataLaw):
     @property
     def taus(self) -> Numbers:
         """τ_c of every class on the informative directions."""
-        return (1 + self.delta, 1 - self.delta) if self.delta is not None else tuple(self.deviations or ())
+        return (1 + self.delta, 1 - self.delta) if self.delta is not None else self.deviations or ()
 
     @property
     def classes(self) -> Numbers:
         """y_c of every class."""
         count = len(self.taus)
-        return tuple(self.labels) if self.labels is not None else tuple(1 - 2 * i / (count - 1) for i in range(count))
+        return self.labels if self.labels is not None else tuple(1 - 2 * i / (count - 1) for i in range(count))
 
     @property
     def probabilities(self) -> Numbers:
         """p_c of every class."""
-        shares = tuple(self.weights) if self.weights is not None else (1.0,) * len(self.taus)
+        shares = self.weights if self.weights is not None else (1.0,) * len(self.taus)
         total = sum(shares)
         return tuple(p / total for p in shares)
 
@@ -119,13 +135,11 @@ class GaussianClasses(DataLaw):
     @property
     def groups(self) -> tuple[Group, ...]:
         """The rotation-invariant groups of directions, informative ones first."""
-        s = self.informative
-        if s is None or s == self.d:
-            return (Group(self.d, 1.0, self.taus),)
-        share = s if math.isinf(self.d) else s / self.d
-        rest = self.d if math.isinf(self.d) else self.d - s
-        informative = self.d if math.isinf(self.d) else s
-        return Group(informative, share, self.taus), Group(rest, 1 - share, (1.0,) * len(self.taus))
+        s, d = self.informative, self.d
+        if s is None or s == d:
+            return (Group(d, 1.0, self.taus),)
+        inside, outside, share = (d, d, s) if math.isinf(d) else (s, d - s, s / d)
+        return Group(inside, share, self.taus), Group(outside, 1 - share, (1.0,) * len(self.taus))
 
     @cached_property
     def quadrature(self) -> Nodes:
@@ -167,14 +181,3 @@ class GaussianClasses(DataLaw):
 
 
 gaussian_classes = GaussianClasses
-
-
-def _checked(name: str, values: object, least: int) -> Numbers:
-    """A tuple of at least so many finite numbers."""
-    try:
-        numbers = tuple(float(v) for v in values)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        numbers = ()
-    good = len(numbers) >= least and all(map(is_finite, numbers))
-    require(good, f"{name} must be a list of {least} or more numbers", values, f"try {name}=[1.5, 0.5]")
-    return numbers

@@ -10,7 +10,6 @@ of a uniform point of the unit sphere in R^p. As d → ∞ this is the index mod
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -20,33 +19,22 @@ from jax.typing import DTypeLike
 from scipy import stats
 from scipy.special import ndtr
 
-from widelimit.errors import require_count
-from widelimit.frozen import as_number, static
-from widelimit.problem.data.data_law import (
-    SAMPLES,
-    DataLaw,
-    Group,
-    Nodes,
-    check_dimension,
-    check_nodes,
-    check_noise,
-    normals,
-    require_finite,
-    with_noise,
-)
+from widelimit.frozen import As, argument, count, nonnegative, static
+from widelimit.problem.data.data_law import SAMPLES, normals
 from widelimit.problem.data.nodes import (
     PER_AXIS,
     SOBOL,
+    Rule,
     normal_nodes,
     sobol_normals,
     sphere_half,
     symmetric_rule,
     tensor,
 )
-from widelimit.problem.data.target import Given, arity_of, evaluate, label_sentence, labels, parsed
+from widelimit.problem.data.target import Given, Target, TargetLaw, check_nodes, parsed
 
 
-class SphereLaw(DataLaw):
+class SphereLaw(TargetLaw):
     """y = h(x_1, …, x_k) + noise · G for x uniform on the sphere of radius √d.
 
     d        dimension, a whole number of at least k + 2, or ``math.inf``
@@ -61,50 +49,15 @@ class SphereLaw(DataLaw):
     """
 
     word: ClassVar[str] = "sphere"
+    inputs: ClassVar[str] = "x uniform on |x| = √d"
+    others: ClassVar[int] = 2
 
-    target: Given
-    noise: float = 0.0
-    nodes: int | None = static(default=None)
+    d: float = static()
+    target: As[Given, Target] = argument(form=parsed)
+    noise: float = nonnegative("0.1", default=0.0)
+    nodes: int | None = static(check_nodes, default=None)
     k: int | None = static(default=None)
-    samples: int = static(default=SAMPLES)
-
-    def __post_init__(self) -> None:
-        self.settle(target=parsed(self.target, self.k))
-        check_dimension(self.d, self.kept + 1)
-        check_noise(self.noise)
-        check_nodes(self.nodes)
-        require_count("samples", self.samples, "4096")
-        self.settle(noise=as_number(self.noise))
-
-    @property
-    def kept(self) -> int:
-        """The coordinates of the target."""
-        return arity_of(self.target, self.k)
-
-    @property
-    def label_noise(self) -> float:
-        """Standard deviation of the noise of the labels."""
-        return self.noise
-
-    @property
-    def draws(self) -> int:
-        """Draws that stand for the law in full coordinates."""
-        return self.samples
-
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """All other coordinates; the deviation depends on the node."""
-        rest, square = self.d - self.kept, (self.quadrature.z**2).sum(axis=1)
-        if math.isinf(self.d):
-            return (Group(rest, 1.0, (1.0,) * len(square)),)
-        return (Group(rest, rest / self.d, tuple(((self.d - square) / rest) ** 0.5)),)
-
-    @cached_property
-    def quadrature(self) -> Nodes:
-        """Nodes of the law of z, labels h(z)."""
-        k = self.kept
-        z, p = normal_nodes(k, self.nodes) if math.isinf(self.d) else sphere_nodes(k, self.d, self.nodes)
-        return Nodes(z, p, labels(self.target, z))
+    samples: int = count("4096", default=SAMPLES)
 
     @property
     def on_sphere(self) -> bool:
@@ -112,22 +65,24 @@ class SphereLaw(DataLaw):
         return math.isfinite(self.d)
 
     @property
-    def sentence(self) -> str:
-        """The law in symbols."""
-        return f"x uniform on |x| = √d, {label_sentence(self.target, self.kept, self.noise)}"
+    def rule(self) -> Rule:
+        """Nodes of the law of z."""
+        return sphere_nodes(self.kept, self.d, self.nodes) if self.on_sphere else normal_nodes(self.kept, self.nodes)
 
-    def sample(self, key: Array, n: int, dtype: DTypeLike) -> tuple[Array, Array]:
-        """n fresh pairs: x of shape (n, d), y of shape (n,)."""
-        d = require_finite(self.d, "samples")
-        x = normals(key, (n, d), dtype)
-        x = math.sqrt(d) * x / jnp.linalg.norm(x, axis=1, keepdims=True)
-        return x, with_noise(key, evaluate(self.target, x[:, : self.kept]).astype(dtype), self.noise)
+    def deviations(self, z: np.ndarray) -> np.ndarray:
+        """τ at every node."""
+        return np.sqrt((self.d - (z**2).sum(axis=1)) / (self.d - self.kept)) if self.on_sphere else np.ones(len(z))
+
+    def draw(self, key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
+        """Normal points, brought to the sphere."""
+        x = normals(key, shape, dtype)
+        return math.sqrt(self.d) * x / jnp.linalg.norm(x, axis=1, keepdims=True)
 
 
 sphere = SphereLaw
 
 
-def sphere_nodes(k: int, d: float, points: int | None) -> tuple[np.ndarray, np.ndarray]:
+def sphere_nodes(k: int, d: float, points: int | None) -> Rule:
     """Nodes z (Q, k) and weights of the first k coordinates of a uniform point of the sphere |x|² = d in R^d.
 
     One axis after the other: given z_1, …, z_j the next coordinate is that of a sphere in d − j dimensions.
@@ -140,7 +95,7 @@ def sphere_nodes(k: int, d: float, points: int | None) -> tuple[np.ndarray, np.n
     return math.sqrt(d) * z * np.sqrt(left), weights
 
 
-def _sobol_on_sphere(k: int, d: float, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sobol_on_sphere(k: int, d: float, x: np.ndarray, weights: np.ndarray) -> Rule:
     rest = stats.chi2(d - k).ppf(ndtr(x[:, k]))
     g = x[:, :k]
     return math.sqrt(d) * g / np.sqrt((g**2).sum(axis=1) + rest)[:, None], weights

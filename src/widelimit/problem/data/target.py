@@ -1,20 +1,31 @@
-"""The target of a data law: the function h of the kept coordinates that gives the label (a link φ is a target too).
+"""Laws whose label is a function of the first coordinates, and that function.
 
     y = h(z) + noise · G,    z = (x_1, …, x_k)
 
-h is an expression, whose numbers JAX traces, or an opaque function, which is part of the code.
+    h   target   an expression, whose numbers JAX traces, or an opaque function, which is part of the code
+    k   kept     how many coordinates it depends on
+
+Kept: z. One group: the other d − k directions. A law says how x is drawn and which nodes stand for z.
 """
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
 from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import DTypeLike
 
 from widelimit.errors import require, require_count
 from widelimit.frozen import Frozen, static
+from widelimit.problem.data.data_law import DataLaw, Group, Nodes, check_dimension, require_finite
+from widelimit.problem.data.nodes import Rule
 from widelimit.problem.expressions import Expression, expression
 
 
@@ -38,58 +49,114 @@ Target = Expression | Opaque
 Given = str | Expression | Opaque | Callable[..., Array]
 
 
-def parsed(target: Given, most: int | None = None) -> Target:
-    """A target from a text or a function, of at most so many variables."""
-    if isinstance(target, Opaque) or (isinstance(target, Expression) and most is None):
-        return target
-    if not isinstance(target, str | Expression):
-        good = callable(target)
-        require(good, "a link or target must be an expression or a function", target, "try 'He1(z) - 0.5*He3(z)'")
-        return Opaque(target)
-    found = expression(target)
-    arity = max(found.arity, 1)
+def parsed(target: Given) -> Target:
+    """A target from a text or a function."""
+    if isinstance(target, str | Expression):
+        return expression(target)
+    good = callable(target)
+    require(good, "a link or target must be an expression or a function", target, "try 'He1(z) - 0.5*He3(z)'")
+    return target if isinstance(target, Opaque) else Opaque(target)
+
+
+def check_arity(target: Target, most: int | None) -> None:
+    """Raise an InputError unless an expression has at most so many variables, and a function says how many it has."""
+    if not isinstance(target, Expression):
+        require(most is not None, "a function needs k, the number of its coordinates", most, "try k=2")
+        return
+    arity = max(target.arity, 1)
     require(
         most is None or arity <= most,
         f"the expression may depend on z1 to z{most} only",
-        str(found),
+        str(target),
         f"raise k to {arity} or drop the other variables",
     )
-    return found
 
 
-def arity_of(target: Given, k: int | None) -> int:
-    """How many coordinates a target depends on: k if that is given, else what an expression says."""
-    if k is not None:
-        require_count("k", k, "2")
-        return k
-    found = parsed(target)
-    require(isinstance(found, Expression), "a function needs k, the number of its coordinates", k, "try k=2")
-    return max(getattr(found, "arity", 0), 1)
-
-
-def evaluate(target: Given, z: Array | np.ndarray) -> Array:
+def evaluate(target: Target, z: Array | np.ndarray) -> Array:
     """h at the rows of z (…, k)."""
-    found = parsed(target)
-    indexed = found.indexed if isinstance(found, Expression) else z.shape[-1] > 1
-    return found(z if indexed else z[..., 0])
+    indexed = target.indexed if isinstance(target, Expression) else z.shape[-1] > 1
+    return target(z if indexed else z[..., 0])
 
 
-def labels(target: Given, z: np.ndarray) -> np.ndarray:
-    """h at nodes (Q, k), as numbers."""
-    with jax.ensure_compile_time_eval():  # they are constants, also when first asked for inside a compiled function
-        values = np.asarray(evaluate(target, z), float)
-    require(
-        values.shape == (len(z),) and bool(np.isfinite(values).all()),
-        "a link must give one finite number for every z",
-        str(target),
-        "avoid poles and logarithms of negative numbers",
-    )
-    return values
+def check_nodes(name: str, nodes: Any) -> None:
+    """Raise an InputError unless a number of nodes is None or even: the rules mirror a half line."""
+    if nodes is not None:
+        require_count(name, nodes, "64")
+        require(nodes % 2 == 0, "nodes must be an even number of at least 2", nodes, "try nodes=64")
 
 
-def label_sentence(target: Given, k: int, noise: float) -> str:
-    """How y comes from x."""
-    found = parsed(target)
-    indexed = k > 1 or (isinstance(found, Expression) and found.indexed)
-    what = "z = x_1" if not indexed else "z1 = x_1" if k == 1 else f"z1..z{k} = x_1..x_{k}"
-    return f"y = {found}{f' + {noise:g} G' if noise else ''}, {what}"
+class TargetLaw(DataLaw):
+    """y = h(z) + noise · G; see above."""
+
+    others: ClassVar[int] = 1  # how many directions there must be besides those of z
+    inputs: ClassVar[str]  # the law of x in symbols
+
+    @cached_property
+    def target(self) -> Target:
+        """h, which an index model calls its link."""
+        return self.__dict__["link"]
+
+    @cached_property
+    def k(self) -> int | None:
+        """How many coordinates h depends on; None if that is known from an expression."""
+        return None
+
+    @property
+    def kept(self) -> int:
+        """The coordinates of the target."""
+        return self.k if self.k is not None else max(getattr(self.target, "arity", 1), 1)
+
+    @property
+    @abstractmethod
+    def rule(self) -> Rule:
+        """The nodes of z and their weights."""
+
+    @abstractmethod
+    def draw(self, key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
+        """Inputs x, (n, d)."""
+
+    def check(self) -> None:
+        """h has as many variables as it may have, and d leaves room for them."""
+        if self.k is not None:
+            require_count("k", self.k, "2")
+        check_arity(self.target, self.k)
+        check_dimension(self.d, self.kept + self.others)
+
+    @cached_property
+    def quadrature(self) -> Nodes:
+        """Nodes of z, labels h(z)."""
+        z, p = self.rule
+        with jax.ensure_compile_time_eval():  # they are constants, also when first asked for inside a compiled function
+            y = np.asarray(evaluate(self.target, z), float)
+        require(
+            y.shape == p.shape and bool(np.isfinite(y).all()),
+            "a link must give one finite number for every z",
+            str(self.target),
+            "avoid poles and logarithms of negative numbers",
+        )
+        return Nodes(z, p, y)
+
+    def deviations(self, z: np.ndarray) -> np.ndarray:
+        """Standard deviation of the other coordinates at the nodes z (Q, k), (Q,)."""
+        return np.ones(len(z))
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All other directions."""
+        rest = self.d - self.kept
+        share = 1.0 if math.isinf(self.d) else rest / self.d
+        return (Group(rest, share, tuple(self.deviations(self.quadrature.z).tolist())),)
+
+    @property
+    def sentence(self) -> str:
+        """The law in symbols."""
+        k, h = self.kept, self.target
+        indexed = k > 1 or (isinstance(h, Expression) and h.indexed)
+        z = "z = x_1" if not indexed else "z1 = x_1" if k == 1 else f"z1..z{k} = x_1..x_{k}"
+        return f"{self.inputs}, y = {h}{f' + {self.noise:g} G' if self.noise else ''}, {z}"
+
+    def sample(self, key: Array, n: int, dtype: DTypeLike) -> tuple[Array, Array]:
+        """n fresh pairs: x of shape (n, d), y of shape (n,)."""
+        x = self.draw(key, (n, require_finite(self.d, "samples")), dtype)
+        y = evaluate(self.target, x[:, : self.kept]).astype(dtype)
+        return x, y + jnp.asarray(self.noise, dtype) * jax.random.normal(jax.random.fold_in(key, 1), y.shape, dtype)

@@ -8,11 +8,9 @@ Nothing is kept and nothing is lost: no symmetry, no reduction.
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -20,60 +18,56 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
-from widelimit.errors import InputError, is_finite, require, require_count
-from widelimit.frozen import static
-from widelimit.problem.data.data_law import SAMPLES, DataLaw, Group, Nodes
+from widelimit.errors import InputError, is_finite, require
+from widelimit.frozen import As, OfArrays, count, static
+from widelimit.problem.data.data_law import SAMPLES, DataLaw
 
 
-class Unstructured(DataLaw):
-    """A law without symmetry: every coordinate is kept."""
+class Empirical(OfArrays, DataLaw, eq=False):
+    """A finite data set: one row of x (M, d) and one label of y (M,) for each example.
 
-    @property
-    def kept(self) -> int:
-        """All coordinates."""
-        return int(self.d)
+    replacement   whether SGD draws rows with replacement, or goes through a new random order in every epoch
+    source        the call of the file it was read from, if it was
 
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """None."""
-        return ()
-
-    @property
-    def quadrature(self) -> Nodes:
-        """None: the samples take their place."""
-        raise TypeError("a law without symmetry has no nodes")
-
-
-class Empirical(Unstructured):
-    """A finite data set, see `empirical`; ``source`` is the call of the file it was read from, if it was."""
+    >>> empirical([[0.0, 1.0], [1.0, 0.0]], [1, -1]).d
+    2
+    """
 
     word: ClassVar[str] = "empirical"
 
-    x: np.ndarray
-    y: np.ndarray
+    x: As[ArrayLike, np.ndarray]
+    y: As[ArrayLike, np.ndarray]
     replacement: bool = static(default=True)
-    source: tuple[tuple[str, object], ...] = static(default=())
+    source: tuple[tuple[str, object], ...] = static(default=(), compare=False)
+
+    def check(self) -> None:
+        """Arrays of finite numbers that fit together; they are copied and cannot be written."""
+        try:
+            x, y = np.array(self.x, float), np.array(self.y, float)
+        except (TypeError, ValueError):
+            x, y = np.empty(0), np.empty(0)
+        good = x.ndim == 2 and x.size > 0 and y.shape == (len(x),)
+        require(
+            good and bool(np.isfinite(x).all() and np.isfinite(y).all()),
+            "a data set needs finite numbers, x of shape (M, d) and y of shape (M,)",
+            (_shape(self.x), _shape(self.y)),
+            "reshape them",
+        )
+        x.flags.writeable = y.flags.writeable = False
+        self.settle(x=x, y=y, replacement=bool(self.replacement))
 
     @cached_property
-    def _content(self) -> tuple[object, ...]:
-        """What tells two data sets apart."""
-        digests = (hashlib.sha256(np.ascontiguousarray(part).tobytes()).digest() for part in (self.x, self.y))
-        return self.x.shape, self.replacement, *digests
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Empirical) and self._content == other._content
-
-    def __hash__(self) -> int:
-        return hash(self._content)
-
-    def __repr__(self) -> str:
-        if self.source:
-            return f"empirical({', '.join(f'{name}={value!r}' for name, value in self.source)})"
-        order = "" if self.replacement else ", replacement=False"
-        return f"empirical(<x of shape {self.x.shape}>, <y of shape {self.y.shape}>{order})"
+    def d(self) -> int:
+        """Columns of x."""
+        return self.x.shape[1]
 
     @property
-    def draws(self) -> int:
+    def arguments(self) -> Mapping[str, Any]:
+        """Those that read the file, if there was one."""
+        return dict(self.source) or super().arguments
+
+    @property
+    def samples(self) -> int:
         """The rows themselves."""
         return len(self.y)
 
@@ -111,24 +105,33 @@ class Empirical(Unstructured):
         order = np.random.default_rng(seed).permutation(len(self.y))
         cut = min(max(round(fraction * len(order)), 1), len(order) - 1)
         test, train = order[:cut], order[cut:]
-        return (
-            Empirical(self.d, self.x[train], self.y[train], self.replacement),
-            Empirical(self.d, self.x[test], self.y[test], self.replacement),
-        )
+        one, other = (Empirical(self.x[rows], self.y[rows], self.replacement) for rows in (train, test))
+        return one, other
 
 
-class Sampler(Unstructured):
-    """A black box that draws (x, y), see `sampler`."""
+class Sampler(DataLaw):
+    """A black box: ``function(key, n)`` returns x (n, d) and y (n,) from a JAX random key, traceably.
+
+    samples   how many draws stand for the law in the risk and the population gradient; their error is stated
+
+    >>> import jax
+    >>> def parity(key, n):
+    ...     x = jax.random.rademacher(key, (n, 5), float)
+    ...     return x, x.prod(axis=1)
+    >>> sampler(parity, 5).d
+    5
+    """
 
     word: ClassVar[str] = "sampler"
 
     function: Callable[[Array, int], tuple[Array, Array]] = static()
-    samples: int = static(default=SAMPLES)
+    d: int = count("10")
+    samples: int = count("4096", default=SAMPLES)
 
-    @property
-    def draws(self) -> int:
-        """Draws that stand for the law in the risk and the population gradient."""
-        return self.samples
+    def check(self) -> None:
+        """A function."""
+        good = callable(self.function)
+        require(good, "sampler needs a function of a key and n", self.function, "see the docstring")
 
     @property
     def sentence(self) -> str:
@@ -148,27 +151,7 @@ class Sampler(Unstructured):
         return x.astype(dtype), y.astype(dtype)
 
 
-def empirical(x: ArrayLike, y: ArrayLike, replacement: bool = True) -> Empirical:
-    """A finite data set: one row of x (M, d) and one label of y (M,) for each example.
-
-    replacement   whether SGD draws rows with replacement, or goes through a new random order in every epoch
-
-    >>> empirical([[0.0, 1.0], [1.0, 0.0]], [1, -1]).d
-    2
-    """
-    try:
-        rows, labels = np.array(x, float), np.array(y, float)
-    except (TypeError, ValueError):
-        rows, labels = np.empty(0), np.empty(0)
-    good = rows.ndim == 2 and rows.size > 0 and labels.shape == (len(rows),)
-    require(
-        good and bool(np.isfinite(rows).all() and np.isfinite(labels).all()),
-        "a data set needs finite numbers, x of shape (M, d) and y of shape (M,)",
-        (_shape(x), _shape(y)),
-        "reshape them",
-    )
-    rows.flags.writeable = labels.flags.writeable = False
-    return Empirical(rows.shape[1], rows, labels, bool(replacement))
+empirical, sampler = Empirical, Sampler
 
 
 def _shape(values: ArrayLike) -> object:
@@ -177,22 +160,3 @@ def _shape(values: ArrayLike) -> object:
         return np.shape(values)
     except ValueError:
         return "rows of different lengths"
-
-
-def sampler(function: Callable[[Array, int], tuple[Array, Array]], d: int, samples: int = SAMPLES) -> Sampler:
-    """A black box: ``function(key, n)`` returns x (n, d) and y (n,) from a JAX random key, traceably.
-
-    samples   how many draws stand for the law in the risk and the population gradient; their error is stated
-
-    >>> import jax
-    >>> def parity(key, n):
-    ...     x = jax.random.rademacher(key, (n, 5), float)
-    ...     return x, x.prod(axis=1)
-    >>> sampler(parity, 5).d
-    5
-    """
-    require(callable(function), "sampler needs a function of a key and n", function, "see the docstring")
-    require_count("d", d, "10")
-    require_count("samples", samples, "4096")
-    require(math.isfinite(d), "d must be finite", d, "try d=10")
-    return Sampler(d, function, samples)

@@ -1,0 +1,88 @@
+"""Polynomial targets of three and more coordinates: Hermite features are the same landscape as nodes, without nodes."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import roots_jacobi
+
+import widelimit as wl
+from widelimit.measures import Cloud
+from widelimit.potentials.polynomial_landscape import PolynomialLandscape, hermite_coefficients
+
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
+CUBIC = "z1*z2*z3 - 0.5*z2**2 + z1"
+
+
+def problem(k, link, activation, nodes=None, d=30, bias="trained"):
+    neuron = wl.neurons.ridge(activation, outer="trained", bias=bias)
+    start = wl.initial.gaussian(1.0, a=1.0, b=None if bias == "absent" else 0.0)
+    return wl.Problem(wl.data.multi_index(d, k, link, 0.2, nodes=nodes), neuron, start)
+
+
+def rows(n, k, bias=True, size=0.4):
+    """Neurons with |u| = size and a radius near 1."""
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(n, k))
+    u *= size / np.linalg.norm(u, axis=1, keepdims=True)
+    scalars = rng.normal([1.0, 0.0], 0.4, (n, 2))[:, : 1 + bias]
+    return np.hstack([scalars, u, rng.uniform(0.8, 1.2, (n, 1))])
+
+
+@pytest.mark.parametrize("activation, bias", [("tanh", "absent"), ("relu", "trained")])
+def test_hermite_features_and_nodes_are_one_landscape(activation, bias):
+    closed, nodes = (
+        wl.landscape(problem(3, CUBIC, activation, points, bias=bias), reduced=True) for points in (None, 16)
+    )
+    assert isinstance(closed, PolynomialLandscape) and not isinstance(nodes, PolynomialLandscape)
+    theta = rows(5, 3, bias == "trained")
+    cloud = Cloud(theta, np.full(5, 0.2), closed.coordinates)
+    for name in ("V", "U", "psi", "grad_psi"):
+        others = {"V": (), "U": (theta,)}.get(name, (cloud,))
+        mine, other = (np.asarray(getattr(land, name)(theta, *others)) for land in (closed, nodes))
+        np.testing.assert_allclose(mine, other, rtol=0, atol=1e-8)
+    assert closed.risk(cloud) == pytest.approx(nodes.risk(cloud), abs=1e-8)
+
+    def g(z):
+        return z[:, 0] * z[:, 1]
+
+    assert closed.project(cloud, g) == pytest.approx(nodes.project(cloud, g), abs=1e-8)
+
+
+def test_coefficients_are_those_of_hermite_polynomials():
+    law = wl.data.multi_index(9, 3, "z1**4 - 2*z1**2*z3 + 3*z2")
+    expected = {(4, 0, 0): math.sqrt(24), (2, 0, 0): 6 * math.sqrt(2), (0, 0, 0): 3.0,  # z⁴ = He4 + 6 He2 + 3
+                (2, 0, 1): -2 * math.sqrt(2), (0, 0, 1): -2.0, (0, 1, 0): 3.0}  # fmt: skip
+    found = hermite_coefficients(law)
+    assert found == {(*alpha, 0): pytest.approx(c, rel=1e-14) for alpha, c in expected.items()}
+
+
+@pytest.mark.parametrize("k", [4, 6])
+def test_more_directions_than_a_grid_can_hold(k):
+    """V of a square by hand; U as the full one averaged over the angle of the other directions."""
+    land = wl.landscape(problem(k, "z1*z2 + z3**2", "x**2", d=40), reduced=True)
+    (a, b, *u, r), *_ = theta = rows(2, k)
+    mean = u[2] ** 2 * 2 + b * b + np.dot(u, u) + r * r  # E (z3² + z1 z2)(b + ⟨u, z⟩ + r G)²
+    assert float(land.V(theta)[0]) == pytest.approx(-a * (mean + 2 * u[0] * u[1]), rel=1e-12)
+    case = problem(k, "z1*z2", "erf", d=40)
+    closed, full, size = wl.landscape(case, reduced=True), wl.landscape(case), 40 - k
+    cosines, weights = roots_jacobi(24, (size - 3) / 2, (size - 3) / 2)
+    first, second = np.eye(2, size)
+    one = np.hstack([theta[:1, :-1], theta[:1, -1:] * first])
+    turned = theta[1, -1] * (cosines[:, None] * first + np.sqrt(1 - cosines[:, None] ** 2) * second)
+    samples = np.asarray(full.U(one, np.hstack([np.tile(theta[1, :-1], (24, 1)), turned])))[0]
+    assert float(closed.U(theta, theta)[0, 1]) == pytest.approx(weights @ samples / weights.sum(), abs=1e-6)
+
+
+@pytest.mark.parametrize("link, nodes", [("sign(z1)*z2*z3", None), ("z1**9*z2**9*z3", None), ("z1*z2*z3", 4)])
+def test_other_targets_and_chosen_nodes_stay_on_nodes(link, nodes):
+    assert not isinstance(wl.landscape(problem(3, link, "relu", nodes), reduced=True), PolynomialLandscape)
+
+
+def test_the_order_is_that_of_the_docstring():
+    """Features run over α with |α| = 0, 1, … and then over j."""
+    land = wl.landscape(problem(3, CUBIC, "tanh"), reduced=True)
+    count = sum(math.comb(t + 2, 2) * len(j) for t, j in enumerate(land.orders))
+    assert count == len(land.fit.p) and all(b - a == 2 for j in land.orders for a, b in itertools.pairwise(j))
