@@ -7,8 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from widelimit.problem.data.sphere import sphere_nodes
 from widelimit.problem.data.nodes import corners, normal_half, normal_nodes, sphere_half, symmetric_rule, tensor
+from widelimit.problem.data.sphere import sphere_nodes
 
 POINTS = 24
 

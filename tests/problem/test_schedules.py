@@ -39,7 +39,9 @@ def test_the_rate_is_the_function_named(name):
 def test_steps_are_the_step_times_the_rate(name):
     here, rate = SCHEDULES[name]
     k, step = jnp.arange(1, 50), 0.02
-    np.testing.assert_allclose(sc.steps_of(here, step).sizes(k), [step * rate(step * j) for j in range(1, 50)], rtol=1e-13)
+    np.testing.assert_allclose(
+        sc.steps_of(here, step).sizes(k), [step * rate(step * j) for j in range(1, 50)], rtol=1e-13
+    )
 
 
 @pytest.mark.parametrize("name", ["constant", "exponential", "function"])
