@@ -1,7 +1,8 @@
-"""Compiled functions in the tests: one store on disk for all workers, and not too many of them in memory.
+"""Compiled functions in the tests: cheaply made, one store on disk for all workers, not too many of them in memory.
 
-Compiling is most of the time of the tests. Every compiled function takes some mappings of memory, of which a process
-may have about 65,000; beyond, it crashes.
+Compiling is most of the time of the tests, so that they run unoptimised code, except where speed itself is tested
+(marker speed). Every compiled function takes some mappings of memory, of which a process may have about 65,000; beyond,
+it crashes.
 """
 
 import gc
@@ -13,11 +14,14 @@ from pathlib import Path
 
 import pytest
 
+CHEAP = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
 STORE = "JAX_COMPILATION_CACHE_DIR"
 MAPPINGS = 25_000
 
 
 def pytest_configure(config):
+    if "XLA_FLAGS" not in os.environ and "speed" not in config.option.markexpr.replace("not speed", ""):
+        os.environ["XLA_FLAGS"] = CHEAP
     if STORE not in os.environ:  # the workers inherit it
         config.compiled = os.environ[STORE] = tempfile.mkdtemp()
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
@@ -36,13 +40,3 @@ def few_compiled_functions():
     if "jax" in sys.modules and maps.exists() and maps.read_bytes().count(b"\n") > MAPPINGS:
         sys.modules["jax"].clear_caches()
         gc.collect()
-
-
-@pytest.fixture(scope="module")
-def quick_compilation():
-    """Half the compile time for small programs whose speed does not matter."""
-    import jax
-
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)

@@ -25,8 +25,6 @@ from widelimit.dynamics.block_noise import block_noise, decays, variances
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.streams import stream, streams
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 CASES = {
     "plain": dict(),
     "ridge": dict(shrink=[0.9] * 6),
@@ -200,5 +198,4 @@ def test_noisy_blocks_are_four_times_faster_than_the_plain_loop():
             times.append(time.perf_counter() - began)
         return min(times) / steps
 
-    jax.config.update("jax_disable_most_optimizations", False)
     assert seconds_per_step(True, 128) > 4 * seconds_per_step(False, 1024)

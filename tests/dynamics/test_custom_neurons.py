@@ -6,8 +6,6 @@ import pytest
 
 import widelimit as wl
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 N, D, T = 5, 3, 0.5
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(11, D))

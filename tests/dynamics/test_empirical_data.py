@@ -8,8 +8,6 @@ import pytest
 
 import widelimit as wl
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 N = 6
 
 

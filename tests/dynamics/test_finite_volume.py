@@ -11,8 +11,6 @@ from scipy import stats
 
 import widelimit as wl
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 LINE = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
 START = wl.initial.gaussian(1.0)
 MOMENTS = {

@@ -9,8 +9,6 @@ import pytest
 
 import widelimit as wl
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 T, STEPS = 0.4, (0.02, 0.01, 0.005, 0.0025)
 SLOWING = wl.schedules.exponential(1.5)
 

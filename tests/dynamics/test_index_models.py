@@ -10,8 +10,6 @@ from scipy.integrate import solve_ivp
 
 import widelimit as wl
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 INF = math.inf
 LINEAR_AND_SQUARE = wl.activations.polynomial([0.0, 1.0, 0.5])
 SETS = ["1", "z1", "z2", "z1*z2"]

@@ -11,8 +11,6 @@ import widelimit as wl
 from widelimit.dynamics.jko.quantiles import QuantileStep
 from widelimit.observables import free_energy, wasserstein
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 LINE = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
 CURVED = wl.neurons.ridge(wl.activations.polynomial([0.2, 1.0, 0.3]))
 START = wl.initial.gaussian(1.0)

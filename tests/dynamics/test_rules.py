@@ -5,8 +5,6 @@ import pytest
 
 import widelimit as wl
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 
 def problem(**more):
     initial = wl.initial.sphere(1.0, a=wl.initial.normal(1.0, 0.2))

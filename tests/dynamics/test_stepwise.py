@@ -15,8 +15,6 @@ from widelimit.dynamics import sgd
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.streams import stream
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 STEP, STEPS, TURN, ROUNDING = 0.01, 50, 19, 1e-11  # blocks of 8 samples: the turn is inside one
 FIRST, THEN = wl.schedules.window(0, TURN * STEP), wl.schedules.window(TURN * STEP)
 

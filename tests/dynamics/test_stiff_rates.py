@@ -7,8 +7,6 @@ import pytest
 
 import widelimit as wl
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 CURVED = wl.activations.polynomial([0.2, 1.0, 0.3])
 
 

@@ -21,8 +21,6 @@ import widelimit as wl
 from widelimit.dynamics.rules import rules_of
 from widelimit.dynamics.solve import DYNAMICS
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 N, D, TIMES, STEP = 4, 8, [0.0, 0.1, 0.2], 0.02
 CURVED = wl.activations.polynomial([0.2, 1.0, 0.3])
 WINDOWS = {"a": wl.schedules.window(0.1), "w": wl.schedules.window(0.0, 0.1)}

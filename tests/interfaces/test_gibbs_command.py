@@ -9,8 +9,6 @@ import widelimit as wl
 from widelimit.interfaces import gibbs_command
 from widelimit.interfaces.cli import run
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 SPEC = """
 [problem]
 ridge = 0.5

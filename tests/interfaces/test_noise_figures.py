@@ -8,8 +8,6 @@ import pytest
 import widelimit as wl
 from widelimit.interfaces.solution_figures import LINES
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 BETA, RIDGE = 20.0, 0.5
 
 

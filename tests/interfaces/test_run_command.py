@@ -17,8 +17,6 @@ from widelimit.experiments import launch
 from widelimit.experiments.starter import STARTS
 from widelimit.interfaces.cli import run
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 SPEC = """
 [problem]
 data = {law = "gaussian_classes", d = 6, delta = 0.6}

@@ -23,8 +23,6 @@ from scipy import stats
 import widelimit as wl
 from widelimit.dynamics.solve import DYNAMICS
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 N, D, DELTA, RIDGE, BETA, STEP, STEPS, BATCH, REPLICAS = 4, 9, 0.5, 0.3, 2.0, 0.1, 7, 2, 600
 C, DECAY, SLOWING = 1 + DELTA**2, 0.7, 0.5
 PROBLEM = wl.Problem(

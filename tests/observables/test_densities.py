@@ -8,8 +8,6 @@ import pytest
 import widelimit as wl
 from widelimit import observables as ob
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 LINE = wl.neurons.ridge(wl.activations.polynomial([0.2, 1.0, 0.3]))
 D = 20
 

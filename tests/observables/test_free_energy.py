@@ -11,8 +11,6 @@ from scipy.stats import chi
 import widelimit as wl
 from widelimit.observables import dissipation, entropy, fisher_information, free_energy
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 LINE = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
 CURVED = wl.neurons.ridge(wl.activations.polynomial([0.2, 1.0, 0.3]))
 

@@ -13,9 +13,6 @@ from scipy.integrate import quad
 import widelimit as wl
 from widelimit.measures import Cloud
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
-
 THREE = {"deviations": [0.5, 1.0, 1.8], "labels": [1.0, -2.0, 0.5], "weights": [0.5, 0.2, 0.3]}
 ROWS = np.array([[1.3, 0.3, 0.9, 0.7], [0.8, -0.5, -0.6, 1.1]])  # a, b, u, r
 

@@ -11,8 +11,6 @@ import widelimit as wl
 from widelimit.measures import Cloud
 from widelimit.potentials.polynomial_landscape import PolynomialLandscape, hermite_coefficients
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 CUBIC = "z1*z2*z3 - 0.5*z2**2 + z1"
 
 

@@ -14,9 +14,6 @@ from scipy.special import erf, roots_jacobi
 import widelimit as wl
 from widelimit.measures import Cloud
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
-
 DRAWS = 40_000
 START = wl.initial.gaussian(1.0, a=1.0, b=0.0)
 SIGMA = {"relu": lambda x: np.maximum(x, 0.0), "erf": erf, "tanh": np.tanh}

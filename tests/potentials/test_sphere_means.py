@@ -12,9 +12,6 @@ import widelimit as wl
 from widelimit.potentials.smoothing import value
 from widelimit.potentials.spherical import sphere_mean, unit_sphere
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
-
 M = np.array([-3.0, -0.4, 0.0, 0.2, 1.1, 6.0])
 S = np.array([0.3, 1.2, 0.7, 0.05, 2.0, 0.4])
 

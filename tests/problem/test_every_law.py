@@ -11,9 +11,6 @@ import pytest
 import widelimit as wl
 from widelimit.errors import InputError
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
-
 N = 40_000
 NOISE = 0.5
 

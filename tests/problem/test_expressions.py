@@ -15,9 +15,6 @@ from scipy.special import erf, eval_hermitenorm, expit
 from widelimit.errors import InputError
 from widelimit.problem.expressions import Expression, expression
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
-
 Z = np.linspace(-3.1, 2.9, 25)
 ROWS = np.random.default_rng(0).normal(size=(4, 5, 3))
 z1, z2, z3 = np.moveaxis(ROWS, -1, 0)

@@ -11,8 +11,6 @@ import pytest
 from widelimit.problem import activations as ac
 from widelimit.problem.activations.kinks import FAR
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 X = np.linspace(-6, 6, 241)
 evaluate = jax.jit(lambda activation, x: activation(x))  # an activation is a pytree
 

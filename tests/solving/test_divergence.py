@@ -7,8 +7,6 @@ import pytest
 
 import widelimit as wl
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 SQUARE = wl.activations.polynomial([0.0, 0.0, 1.0])
 STEP, TIMES = 2.0, [0.0, 2.0, 100.0, 200.0]
 CASES = {

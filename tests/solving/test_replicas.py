@@ -3,15 +3,12 @@
 import re
 import time
 
-import jax
 import numpy as np
 import pytest
 import xarray as xr
 
 import widelimit as wl
 from widelimit.dynamics import sgd
-
-pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 CURVED = wl.activations.polynomial([0.2, 1.0, 0.3])
 R, N, D, T, STEP = 3, 4, 6, 0.1, 0.01
@@ -122,7 +119,6 @@ def test_misuse_of_replicas_is_answered_in_one_sentence(name, many):
 
 @pytest.mark.speed
 def test_sixteen_replicas_cost_less_than_eight_runs():
-    jax.config.update("jax_disable_most_optimizations", False)
     p = wl.Problem(wl.data.gaussian_classes(40, 0.5), wl.neurons.ridge("ramp"), wl.initial.gaussian(0.4))
 
     def seconds(replicas):

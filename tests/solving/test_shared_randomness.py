@@ -9,8 +9,6 @@ from widelimit.dynamics.rules import rules_of
 from widelimit.dynamics.solve import DYNAMICS
 from widelimit.solving.streams import stream, streams
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 LINEAR = wl.activations.polynomial([0.0, 1.0])
 
 

@@ -8,8 +8,6 @@ import pytest
 
 import widelimit as wl
 
-pytestmark = pytest.mark.usefixtures("quick_compilation")
-
 LINE = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
 CURVED = wl.neurons.ridge(wl.activations.polynomial([0.2, 1.0, 0.3]))
 START = wl.initial.gaussian(1.0)

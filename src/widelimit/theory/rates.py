@@ -24,7 +24,7 @@ import numpy as np
 import xarray as xr
 
 from widelimit.errors import require, require_count, require_keywords, require_known
-from widelimit.problem.data import GaussianClasses, IndexModel
+from widelimit.problem.data import GaussianClasses, IndexModel, MultiIndex, SingleIndex
 from widelimit.problem.problem import Problem
 from widelimit.theory.bounds import EXPONENTS
 from widelimit.theory.coupling import Comparison, compare
@@ -127,9 +127,11 @@ def rates(
 def _with_dimension(problem: Problem, d: int) -> Problem:
     """The same problem in another dimension."""
     data = problem.data
-    good = isinstance(data, IndexModel) or (isinstance(data, GaussianClasses) and data.informative is None)
-    require(good, "rates over d needs isotropic classes or an index model", data, "leave informative out")
-    assert isinstance(data, IndexModel | GaussianClasses)
+    if isinstance(data, GaussianClasses) and data.informative is None:
+        return replace(problem, data=replace(data, d=d))
+    require(isinstance(data, IndexModel), "rates over d needs isotropic classes or an index model", data,
+            "leave informative out")  # fmt: skip
+    assert isinstance(data, SingleIndex | MultiIndex)
     return replace(problem, data=replace(data, d=d))
 
 
