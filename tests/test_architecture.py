@@ -1,6 +1,7 @@
 """The house: imports point upwards in the list, and the five rules of the core hold as far as code can be read."""
 
 import ast
+import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import jax
 import pytest
 
 import widelimit as wl
+from widelimit.dynamics.particle_flow import Interacting
+from widelimit.dynamics.sgd import Iteration
 from widelimit.frozen import Value
 
 ROOT = Path(wl.__file__).parent
@@ -130,6 +133,29 @@ def test_the_numbers_of_a_value_are_its_leaves_and_its_arguments_make_it(value):
     assert type(value)(**value.arguments) == value
     assert [x for x in leaves if isinstance(x, float) and x % 1]
     assert jax.tree.structure(jax.tree.map(lambda x: 2 * x, value)) == structure
+
+
+WALKS = {
+    "MeanField": (wl.MeanField(16), Interacting, "velocity"),
+    "SGD": (wl.SGD(4, 0.01), Iteration, "block"),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_the_walk_from_solve_to_the_arithmetic_has_seven_frames(name, monkeypatch):
+    """The tour of the house in CONTRIBUTING.md; frames of this package, that of the arithmetic included."""
+    method, home, function = WALKS[name]
+    walks, plain = [], getattr(home, function)
+
+    def looked_at(self, *arguments):
+        frames = traceback.extract_stack()
+        walks.append([f.name for f in frames if Path(f.filename).is_relative_to(ROOT)])
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(home, function, looked_at)
+    problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    wl.solve(problem, method, 0.1, save=2)
+    assert walks and walks[0][0] == "solve" and len(walks[0]) + 1 <= 7, walks[0]
 
 
 @pytest.mark.parametrize("name", wl.__all__)

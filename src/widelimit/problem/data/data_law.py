@@ -68,7 +68,7 @@ class DataLaw(Value, ABC):
     @cached_property
     def d(self) -> float:
         """Dimension of x, may be infinite."""
-        raise NotImplementedError
+        raise TypeError("a data law needs a field d")
 
     @property
     def noise(self) -> float:
