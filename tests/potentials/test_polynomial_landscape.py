@@ -29,7 +29,9 @@ def rows(n, k, bias=True, size=0.4):
     return np.hstack([scalars, u, rng.uniform(0.8, 1.2, (n, 1))])
 
 
-@pytest.mark.parametrize("activation, bias", [("tanh", "absent"), ("relu", "trained")])
+@pytest.mark.parametrize(
+    "activation, bias", [("tanh", "absent"), pytest.param("relu", "trained", marks=pytest.mark.slow)]
+)
 def test_hermite_features_and_nodes_are_one_landscape(activation, bias):
     closed, nodes = (
         wl.landscape(problem(3, CUBIC, activation, points, bias=bias), reduced=True) for points in (None, 16)

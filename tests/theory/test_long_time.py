@@ -85,6 +85,7 @@ def test_in_three_coordinates_the_law_is_drawn_from():
     assert law.free_energy == pytest.approx((2 / 3) ** 2 / 2 + length - entropy / 20, abs=0.02)
 
 
+@pytest.mark.slow
 def test_where_the_data_allow_no_reduction_the_law_is_drawn_from_in_full_coordinates():
     """Linear neurons on the hypercube: R = (λ/(1 + λ))², up to the bias d/(βN(1 + λ)) of the angles."""
     problem = wl.Problem(wl.data.hypercube(4, "z1", samples=1024), LINE, START, ridge=2.0, beta=20.0)

@@ -77,6 +77,7 @@ def test_the_bounds_have_the_shape_of_the_theorems():
     assert bounds.sampling(200, z=1.0) == pytest.approx(0.1)
 
 
+@pytest.mark.slow
 def test_sampling_and_evolving_commute_for_wide_networks():
     """Means of the risk differ by O(1/N): within 4 standard errors plus 5/N at N = 200; both scatter like N^(−1/2)."""
     p = wl.Problem(wl.data.gaussian_classes(20, 0.8), wl.neurons.ridge("ramp"), wl.initial.gaussian(0.8))

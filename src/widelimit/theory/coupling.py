@@ -179,8 +179,8 @@ def compare(
 
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
-    >>> wl.compare(problem, n=20, step=0.01, t_end=0.1, save=3).parts
-    ('PDE–ND', 'ND–PD', 'PD–GD', 'GD–SGD', 'total')
+    >>> wl.compare(problem, n=20, step=0.01, t_end=0.1, save=3, chain=("PD", "GD", "SGD")).parts
+    ('PD–GD', 'GD–SGD', 'total')
     """
     require(isinstance(problem, Problem), "compare needs a wl.Problem", type(problem).__name__, "build one first")
     require_keywords(options, CompareOptions.__annotations__)
