@@ -19,7 +19,7 @@ from pathlib import Path
 VARIABLE, JAX_VARIABLE = "WIDELIMIT_CACHE", "JAX_COMPILATION_CACHE_DIR"
 OFF = ("off", "0", "no", "none", "")
 SETTINGS = {
-    "jax_persistent_cache_min_compile_time_secs": 0.1,  # what compiles quicker is not worth a file
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
 
