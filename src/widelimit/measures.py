@@ -20,6 +20,8 @@ import numpy as np
 
 from widelimit.errors import require, require_known
 
+MASS = 1e-6  # by which a sum of masses may miss 1: records and single precision round
+
 
 class _Points:
     """How a measure is read: weighted points with named columns."""
@@ -69,6 +71,7 @@ class Cloud(_Points):
             np.shape(self.weights),
             "give one weight per neuron",
         )
+        _require_masses("the weights of a cloud", np.asarray(self.weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +131,13 @@ class Density(_Points):
 
 
 Measure = Cloud | Density
+
+
+def _require_masses(what: str, masses: np.ndarray) -> None:
+    """Refuse masses that are negative or do not add up to 1."""
+    total = float(masses.sum())
+    good = abs(total - 1) < MASS and bool((masses >= 0).all())
+    require(good, f"{what} must be >= 0 and sum to 1", f"a sum of {total:.6g}", "divide by their sum")
 
 
 def uniform_cloud(theta: Any, coordinates: tuple[str, ...]) -> Cloud:

@@ -90,8 +90,9 @@ def test_misuse_is_answered_in_one_sentence(name):
 @pytest.mark.slow
 def test_parallel_wide_tanh_neurons_have_a_stated_error():
     wide = jnp.asarray([[20.0, 0.0], [20 * math.cos(0.02), 20 * math.sin(0.02)]])
-    landscape = wl.landscape(problem(wl.neurons.ridge("tanh"), d=2))
-    x, y = landscape.data.sample(jax.random.key(0), 400_000, float)
+    wide_tanh = problem(wl.neurons.ridge("tanh"), d=2)
+    landscape = wl.landscape(wide_tanh)
+    x, y = wide_tanh.data.sample(jax.random.key(0), 400_000, float)
     squares = (y - jnp.tanh(x @ wide.T).mean(axis=1)) ** 2
     with pytest.warns(RuntimeWarning, match="only known to") as caught:
         risk = landscape.risk(wide)

@@ -19,6 +19,7 @@ a time, between sub-blocks by a matrix product. A block cut by a save time runs 
 Noise is added block by block, exactly in law (widelimit.dynamics.block_noise). On the sphere, for custom neurons, for a
 regulariser other than squares, and with noise where samples may be parallel, a block goes step by step
 (widelimit.dynamics.stepwise).
+In single precision the scalars inside a block and the decay D_B are kept in double: 1 − 2 s_k m λ would round to 1.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from widelimit.dynamics.block_noise import block_noise, decays
+from widelimit.dynamics.block_noise import Decays, block_noise, decays
 from widelimit.dynamics.methods import SGD
 from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.dynamics.stepwise import one_step
@@ -107,7 +108,7 @@ class Iteration(Frozen, eq=False):
             x, y = self.data.block(data_key, index, steps * self.layout.batch, theta.dtype)
             begin = jnp.maximum(first - index * steps, 0)  # a block that runs twice has fresh noise each time
             key = jax.random.fold_in(jax.random.fold_in(noise_key, index), begin)
-            paces = self.paces(k, (k >= first) & (k < last)).astype(theta.dtype)
+            paces = self.paces(k, (k >= first) & (k < last))
             return (self.step_by_step if self.stepwise else self.block)(theta, Block(x, y, paces, key))
 
         return jax.lax.fori_loop(first // steps, -(-last // steps), body, theta)
@@ -129,26 +130,29 @@ class Iteration(Frozen, eq=False):
             key = jax.random.fold_in(block.key, k)
             return one_step(self.neuron, self.rules, self.penalty, theta, (x, y), (pace, key))
 
-        return jax.lax.fori_loop(0, len(block.paces), step, theta)
+        return jax.lax.fori_loop(0, len(block.paces), step, theta.astype(float)).astype(theta.dtype)
 
     def block(self, theta: Array, block: Block) -> Array:
         """Move the neurons through the samples of a block."""
-        scalars, w = theta[:, : self.rules.scalars], theta[:, self.rules.scalars :]
+        scalars, w = theta[:, : self.rules.scalars].astype(float), theta[:, self.rules.scalars :]
         lay, x, paces = self.layout, block.x, block.paces
         s, gram, noise = x @ w.T, x @ x.T, None
         ridge = 0.0 if self.decay is None else self.decay[-1]
         decay = decays(1 - 2 * ridge * paces[:, -1]) if self.decay is not None or self.rules.is_noisy else None
         if decay is not None and self.rules.beta is not None:
             spread = 4 / self.rules.beta * paces[:, -1]
-            noise = block_noise(block.key, x, decay, spread.astype(x.dtype), jnp.any(paces > 0, axis=1), len(w))
+            moves = jnp.any(paces > 0, axis=1)
+            noise = block_noise(block.key, x, _cast(decay, x), spread.astype(x.dtype), moves, len(w))
         if decay is not None and self.decay is not None:
-            within, before = (jnp.repeat(part, lay.batch, axis=0) for part in (decay.within, decay.before))
+            near = _cast(decay, x)
+            within, before = (jnp.repeat(part, lay.batch, axis=0) for part in (near.within, near.before))
             s, gram = before[:, None] * s, jnp.repeat(within, lay.batch, axis=1) * gram
         s = s if noise is None else s + noise.felt
         scalars, coefficients = self._triangle(scalars, s, gram, block, self._scalar_noise(block, len(w)))
         if decay is not None and self.decay is not None:
-            coefficients = jnp.repeat(decay.left, lay.batch)[:, None] * coefficients
-            w = decay.before[-1] * decay.shrink[-1] * w
+            coefficients = jnp.repeat(_cast(decay, x).left, lay.batch)[:, None] * coefficients
+            w = (decay.before[-1] * decay.shrink[-1] * w).astype(w.dtype)
+        scalars = scalars.astype(w.dtype)
         if noise is None:
             return jnp.concatenate([scalars, w + coefficients.T @ x], axis=1)
         return jnp.concatenate([scalars, w + noise.fresh + (coefficients + noise.along).T @ x], axis=1)
@@ -187,11 +191,11 @@ class Iteration(Frozen, eq=False):
         neuron, lay, n, columns, paces = self.neuron, self.layout, h.shape[1], self.rules.columns, block.paces
         assert isinstance(neuron, Ridge)  # others go step by step
         shrink = jnp.zeros(len(columns.scalars)) if self.decay is None else jnp.stack(self.decay[:-1] or (0.0,))
-        shrink = shrink[: len(columns.scalars)].astype(h.dtype)
+        shrink = shrink[: len(columns.scalars)]
 
         def step(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
             moves, scalars = carry
-            a, b, _ = columns.split(scalars)
+            a, b = (part.astype(h.dtype) for part in columns.split(scalars)[:2])
             base, g, labels = (
                 jax.lax.dynamic_slice_in_dim(part, k * lay.batch, lay.batch) for part in (h, gram, block.y)
             )
@@ -201,7 +205,7 @@ class Iteration(Frozen, eq=False):
             out, slope = jax.jvp(neuron.sigma, (pre,), (jnp.ones_like(pre),))
             error = 2 / lay.batch * (labels - out @ (a / n))
             pull = error[:, None] * (slope * a if "a" in columns.scalars else slope)
-            moves = jax.lax.dynamic_update_slice(moves, paces[k, -1] * pull, (k * lay.batch, 0))
+            moves = jax.lax.dynamic_update_slice(moves, paces[k, -1].astype(h.dtype) * pull, (k * lay.batch, 0))
             if columns.scalars:
                 push = {"a": error @ out, "b": pull.sum(axis=0)}
                 pushes = jnp.stack([push[name] for name in columns.scalars], axis=1)
@@ -216,6 +220,11 @@ class Iteration(Frozen, eq=False):
     def on(self, land: Landscape) -> Iteration:
         """Returns itself: SGD uses samples and no landscape."""
         return self
+
+
+def _cast(decay: Decays, x: Array) -> Decays:
+    """The decays in the precision of the samples; their product over a block is taken in double."""
+    return Decays(*(part.astype(x.dtype) for part in decay))
 
 
 def iteration(problem: Problem, method: SGD) -> Iteration:

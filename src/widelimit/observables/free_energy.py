@@ -38,6 +38,8 @@ NEIGHBOUR = 4
 def entropy(problem: Problem) -> Callable[[Measure], float]:
     """ρ ↦ −∫ ρ log ρ, exact for a `Density`, estimated for a `Cloud` of independent neurons."""
     _check(problem)
+    finite = all(math.isfinite(g.d) for g in problem.groups)
+    require(finite, "an entropy needs finitely many dimensions, a finite d", problem.data.d, "choose a finite d")
     return lambda rho: rho.entropy if isinstance(rho, Density) else _estimated_entropy(problem, rho)
 
 

@@ -135,6 +135,9 @@ class Landscape(Frozen, ABC, eq=False):
     def measure(self, rho: Rho) -> tuple[Array, Array]:
         """The points and weights of ρ, checked."""
         if isinstance(rho, Measure):
+            same = tuple(rho.coordinates) == self.coordinates
+            require(same, f"ρ must have the coordinates {shortened(self.coordinates)}", shortened(rho.coordinates),
+                    "check whether the landscape is the full or the reduced one")  # fmt: skip
             return self.rows(rho.theta), jnp.asarray(rho.weights, float)
         rows = self.rows(rho)
         return rows, jnp.full(rows.shape[0], 1 / rows.shape[0])

@@ -27,7 +27,7 @@ from widelimit.potentials.landscape import Landscape, Move, each
 from widelimit.potentials.pair_kernels import Pair, is_closed, kernel
 from widelimit.potentials.pair_series import Family, deviations, families, seen_by
 from widelimit.potentials.series_bounds import ORDERS, bounds
-from widelimit.potentials.smoothing import value
+from widelimit.potentials.smoothing import slopes, value
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
@@ -83,6 +83,22 @@ class PairwiseLandscape(Landscape, eq=False):
     def mean_pair(self, theta: Array, points: Array, weights: Array) -> Array:
         """Σ_j weights_j U(θ, θ_j)."""
         return self.pair(theta, points) @ weights
+
+    @jax.jit
+    def gradient(self, theta: Array, points: Array, weights: Array) -> Array:
+        """∇Ψ; where w = 0 the cosines have no slope, and ∇_w Ψ = a σ'(b) E (f − y) x + λ ∇_w v is written out."""
+        columns = self.penalty.columns
+        (a, b, w), (a2, b2, w2), first = columns.split(theta), columns.split(points), len(columns.scalars)
+        (z, p, y), pull = self.nodes, jnp.zeros(w.shape[1])
+        for q, scale in zip(*self.classes, strict=True):  # E f x = Σ_c p_c Σ_j π_j a_j τ_c² w_j B_1
+            slope = slopes(self.sigma, b2, length(w2 * scale), 1)[:, 0]
+            pull += q * scale**2 * ((weights * a2 * slope) @ w2)
+        pull = pull.at[: columns.kept].add(-(p * y) @ z)
+        here = slopes(self.sigma, b, jnp.zeros_like(b), 1)
+        at_origin = a[:, None] * here * pull + self.penalty.gradient(theta)[:, first:]
+        found = super().gradient(theta, points, weights)
+        is_origin = jnp.all(w == 0, axis=1, keepdims=True)
+        return found.at[:, first:].set(jnp.where(is_origin, at_origin, found[:, first:]))
 
     @jax.jit
     def self_gradient(self, theta: Array, weights: Array) -> Array:

@@ -63,7 +63,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
         columns = self.penalty.columns
         a, b, rest = columns.split(theta)
         u, radii = rest[:, : columns.kept], rest[:, columns.kept :]
-        parts = jnp.maximum(radii, 0.0)[:, :, None] * self.tau  # τ r, (n, groups, nodes)
+        parts = jnp.where(radii >= 0, radii, 0.0)[:, :, None] * self.tau  # τ r, (n, groups, nodes)
         s = parts[:, 0] if len(self.tau) == 1 else length(parts)
         m = jnp.broadcast_to(b[:, None], s.shape)
         m = m + u @ self.inputs.T if columns.kept else m

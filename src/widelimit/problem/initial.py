@@ -26,8 +26,8 @@ from jax.typing import ArrayLike
 from scipy import stats
 from scipy.special import ndtr
 
-from widelimit.errors import is_finite, require
-from widelimit.frozen import As, OfArrays, Value, argument, positive
+from widelimit.errors import is_finite, require, require_known
+from widelimit.frozen import As, OfArrays, Value, argument, positive, static
 from widelimit.problem.data.data_law import Group
 
 Curve = Callable[[np.ndarray], np.ndarray]
@@ -237,11 +237,16 @@ class Sphere(Value):
 
 
 class Explicit(OfArrays, eq=False):
-    """The neurons themselves, one per row: columns a, b, w_1.. (those that exist), or a, b, r_1.. in reduced form."""
+    """The neurons themselves, one per row: columns a, b, w_1.. (those that exist), or a, b, u_1.., r_1.. if reduced.
+
+    theta        (n, D)
+    coordinates  "full" or "reduced"; told by the number of columns where that is enough
+    """
 
     word: ClassVar[str] = "array"
 
     theta: As[ArrayLike, np.ndarray]
+    coordinates: str | None = static(default=None)
 
     def check(self) -> None:
         """An array of finite numbers; it is copied and cannot be written."""
@@ -255,6 +260,8 @@ class Explicit(OfArrays, eq=False):
             getattr(self.theta, "shape", type(self.theta).__name__),
             "reshape it to (n, D)",
         )
+        if self.coordinates is not None:
+            require_known("coordinates", self.coordinates, ("full", "reduced"))
         theta.flags.writeable = False
         self.settle(theta=theta)
 

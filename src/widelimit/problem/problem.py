@@ -85,12 +85,19 @@ class Problem(Value):
         if isinstance(law, Explicit):
             widths = ({"full": self.D} if math.isfinite(self.data.d) else {}) | {"reduced": self.reduced.D}
             forms = " or ".join(f"{width} ({kind})" for kind, width in widths.items())
+            wide = law.theta.shape[1]
             require(
-                law.theta.shape[1] in widths.values(),
+                wide in widths.values() if law.coordinates is None else widths.get(law.coordinates) == wide,
                 f"an explicit start for this problem must have shape (n, D) with D = {forms}",
-                law.theta.shape,
+                law.theta.shape if law.coordinates is None else (law.theta.shape, law.coordinates),
                 f"give the columns {', '.join(self.reduced_coordinates)} or a, b, w_1.. as they exist",
             )
+            told = law.coordinates is not None or not self.groups or len({*widths.values()}) == len(widths)
+            require(told, f"an explicit start of {wide} columns may be full or reduced here", "no word on which",
+                    'say initial.array(theta, coordinates="full") or "reduced"')  # fmt: skip
+            radii = law.theta[:, self.reduced.first_radius :] if self.starts_reduced else law.theta[:, :0]
+            least = float(radii.min(initial=0.0))
+            require(least >= 0, "the radii of an explicit start must be >= 0", least, "take their absolute values")
             return
         for name in ("a", "b"):
             if (name in self.neuron.scalars) and getattr(law, name) is None:
@@ -103,6 +110,14 @@ class Problem(Value):
                     f"the initial law starts a scalar {name} the neuron does not have, got {getattr(law, name)}: "
                     f"drop it or give the neuron one."
                 )
+
+    @property
+    def starts_reduced(self) -> bool:
+        """Whether the start is given neuron by neuron in reduced coordinates."""
+        law = self.initial
+        if not isinstance(law, Explicit):
+            return False
+        return law.coordinates == "reduced" or (law.coordinates is None and law.theta.shape[1] == self.reduced.D)
 
     @property
     def rates(self) -> Mobility:
@@ -166,7 +181,7 @@ class Problem(Value):
         law = self.initial
         if isinstance(law, Explicit):
             require(
-                law.theta.shape == (n, self.D),
+                law.theta.shape == (n, self.D) and not (self.groups and self.starts_reduced),
                 f"the explicit start must have shape (n, D) = ({n}, {self.D}) here",
                 law.theta.shape,
                 "change n or the array",

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from scipy.integrate import quad
 
@@ -22,6 +23,7 @@ from widelimit.errors import InputError, is_finite, is_number, require
 from widelimit.frozen import Frozen, Value, positive, static
 
 Time = Array | float
+PANELS = 1024  # of the quadrature of a function
 
 
 class Schedule(Value, ABC):
@@ -126,8 +128,17 @@ class Function(Schedule):
         return self.function(t)
 
     def integral(self, t: float) -> float:
-        """clock(t) by adaptive quadrature."""
-        return quad(lambda u: float(self.function(u)), 0.0, t, epsabs=1e-13, epsrel=1e-12, limit=500)[0]
+        """clock(t) on many panels, so that a narrow pulse is seen; adaptively where two Gauss rules differ."""
+        edges = np.linspace(0.0, t, PANELS + 1)
+        parts, fewer = (self._panels(edges, n) for n in (16, 11))
+        for i in np.flatnonzero(~(np.abs(parts - fewer) <= 1e-14 * np.abs(parts).sum())):
+            parts[i] = quad(lambda u: float(self.function(u)), *edges[i : i + 2], epsabs=1e-14, epsrel=1e-12)[0]
+        return float(parts.sum())
+
+    def _panels(self, edges: np.ndarray, n: int) -> np.ndarray:
+        x, w = np.polynomial.legendre.leggauss(n)
+        half = np.diff(edges)[:, None] / 2
+        return half[:, 0] * (np.asarray(_values(self, edges[:-1, None] + half * (1 + x))) @ w)
 
 
 constant, power, exponential, window = Constant, Power, Exponential, Window

@@ -46,7 +46,7 @@ def initial_neurons(problem: Problem, seed: int, n: int, reduced: bool, replicas
 def initial_reduced(problem: Problem, key: Array, n: int) -> Array:
     """The n initial neurons of this key in reduced coordinates: the full ones reduced, or drawn directly if d = ∞."""
     law = problem.initial
-    if isinstance(law, Explicit) and law.theta.shape[1] == problem.reduced.D:
+    if isinstance(law, Explicit) and problem.starts_reduced:
         require(len(law.theta) == n, f"the explicit start must have n = {n} rows", len(law.theta), "change n")
         return jnp.asarray(law.theta)
     if math.isfinite(problem.data.d):
@@ -58,8 +58,7 @@ def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array
     """Weighted points that integrate ρ_0 in reduced coordinates: theta (m, D) and weights (m,)."""
     law = problem.initial
     if isinstance(law, Explicit):
-        is_reduced = law.theta.shape[1] == problem.reduced.D
-        theta = jnp.asarray(law.theta) if is_reduced else problem.full.reduce(law.theta)
+        theta = jnp.asarray(law.theta) if problem.starts_reduced else problem.full.reduce(law.theta)
         return theta, jnp.full(len(theta), 1 / len(theta))
     factors = initial_factors(problem)
     atoms, masses = _atoms(factors)

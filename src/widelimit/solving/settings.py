@@ -21,6 +21,8 @@ from widelimit.errors import (
 )
 from widelimit.frozen import Value, as_number, static
 
+MOST_SAVES = 1_000_000
+
 
 class Settings(Value):
     """How long to run and what to save.
@@ -76,7 +78,8 @@ def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
     """The save times that were asked for, increasing, within [0, t_end]."""
     if isinstance(save, numbers.Integral) and is_whole(save):
         count = int(save)
-        require(count >= 2, "save must be at least 2 (start and end) or a list of times", save, "try save=41")
+        wanted = f"save must be from 2 (start and end) to {MOST_SAVES:,}, or a list of times"
+        require(2 <= count <= MOST_SAVES, wanted, save, "try save=41")
         return [float(t) for t in np.linspace(0.0, t_end, count)]
     try:
         times = [float(t) for t in save]  # type: ignore[union-attr]

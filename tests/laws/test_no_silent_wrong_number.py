@@ -1,0 +1,130 @@
+"""Inputs that once got a wrong number without a word: the right number, or one sentence."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import widelimit as wl
+
+# ---- the gradient of a neuron at exactly w = 0 in full coordinates
+
+THETA = np.array([[1.0, 0, 0, 0], [0.5, 2, 1, 0], [-0.3, 1.9, 1.1, 0.1]])  # b, w
+
+
+def test_a_neuron_at_the_origin_feels_the_others():
+    """One step of GD with ReLU against 2 ε σ'(b) E (y − f) x by Stein's identity: E f x = Σ_j w_j P(h_j > 0)/N."""
+    neuron = wl.neurons.ridge("relu", bias="fixed")
+    problem = wl.Problem(wl.data.single_index(3, "z"), neuron, wl.initial.array(THETA, coordinates="full"))
+    run = wl.solve(problem, wl.GD(3, 0.1), 0.1, save=2, keep="full")
+    w, b = THETA[1:, 1:], THETA[1:, 0]
+    open_ = [0.5 * math.erfc(-shift / (math.sqrt(2) * np.linalg.norm(row))) for row, shift in zip(w, b, strict=True)]
+    force = np.array([1.0, 0, 0]) - np.array(open_) @ w / 3
+    np.testing.assert_allclose(run.final.theta[0, 1:], 0.2 * force, rtol=1e-12)
+    assert run.final.theta[0, 1:] == pytest.approx([0.065, -0.072, -0.003], abs=5e-4)
+
+
+@pytest.mark.parametrize("activation", ["relu", "erf", "tanh", "sin", "x**3 - x", "softplus"])
+def test_the_gradient_at_the_origin_is_the_slope_of_psi(activation):
+    neuron = wl.neurons.ridge(activation, outer="trained", bias="trained")
+    start = wl.initial.gaussian(1.0, a=1.0, b=0.0)
+    problem = wl.Problem(wl.data.multi_index(4, 2, "z1*z2 + z1"), neuron, start, ridge=0.3)
+    land, rows = wl.landscape(problem), np.random.default_rng(0).normal(size=(3, 6))
+    rows[0, 1:], h = [0.4, 0, 0, 0, 0], 1e-3
+    rho = wl.Cloud(rows, np.array([0.2, 0.3, 0.5]), land.coordinates)
+    gradient = np.asarray(land.grad_psi(rows[:1], rho))[0]
+    for j in range(6):
+        step = h * np.eye(6)[j]
+        at = {e: float(land.psi(rows[0] + e * step, rho)[0]) for e in (-2, -1, 1, 2)}
+        slope = (8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * h)
+        assert gradient[j] == pytest.approx(slope, abs=2e-6)
+    assert np.abs(gradient[2:]).max() > 1e-2
+
+
+# ---- measures
+
+LAND = wl.landscape(
+    wl.Problem(
+        wl.data.gaussian_classes(60, 0.5, 30), wl.neurons.ridge("erf", outer="trained"), wl.initial.gaussian(1.0, a=1.0)
+    ),
+    reduced=True,
+    tolerance=1e-3,
+)
+
+
+def test_a_cloud_with_other_column_names_is_refused():
+    good = wl.Cloud(np.ones((2, 3)), np.full(2, 0.5), ("a", "r_1", "r_2"))
+    swapped = wl.Cloud(np.ones((2, 3)), np.full(2, 0.5), ("r_1", "a", "r_2"))
+    assert LAND.risk(good) > 0
+    for ask in (lambda: LAND.risk(swapped), lambda: LAND.psi(np.ones((1, 3)), swapped)):
+        with pytest.raises(wl.InputError, match="coordinates"):
+            ask()
+
+
+@pytest.mark.parametrize("weights", [[0.5, 0.6], [1.5, -0.5], [math.nan, 1.0]])
+def test_weights_that_are_no_masses_are_refused(weights):
+    with pytest.raises(wl.InputError, match="sum to 1"):
+        wl.Cloud(np.ones((2, 1)), np.array(weights), ("r",))
+
+
+# ---- explicit starts
+
+
+def started(theta, d=2, **options):
+    return wl.Problem(wl.data.single_index(d, "z"), wl.neurons.ridge("x**3 - x"), wl.initial.array(theta, **options))
+
+
+def test_a_negative_radius_is_refused_and_columns_that_may_mean_two_things_are_asked_about():
+    with pytest.raises(wl.InputError, match=r"radii .* >= 0, got -1"):
+        started([[0.5, -1.0]], d=5)
+    with pytest.raises(wl.InputError, match=r'coordinates="full"'):
+        started([[0.5, -1.0]])
+    full, reduced = started([[0.5, -1.0]], coordinates="full"), started([[0.5, 1.0]], coordinates="reduced")
+    found = [wl.solve(p, wl.MeanField(), 0.01, save=2).risk for p in (full, reduced)]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+    assert wl.solve(full, wl.GD(1, 1e-3), 1e-3, save=2).dataset["theta"].values[0, 0] == pytest.approx([0.5, 1.0])
+    with pytest.raises(wl.InputError, match="explicit start"):
+        wl.solve(reduced, wl.GD(1, 0.1), 0.1)
+
+
+# ---- schedules
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-3])
+def test_a_narrow_pulse_of_the_schedule_is_integrated(width):
+    pulse = wl.schedules.schedule(lambda t: jnp.exp(-0.5 * ((t - 0.371) / width) ** 2) / width)
+    assert pulse.integral(1.0) == pytest.approx(math.sqrt(2 * math.pi), rel=1e-10)
+    assert pulse.integral(10.0) == pytest.approx(math.sqrt(2 * math.pi), rel=1e-10)
+
+
+# ---- the slope at r = 0
+
+
+def test_the_slope_at_radius_zero_is_the_one_to_the_right():
+    """σ = |x|: A_0(0, s) = s √(2/π), so that V(r) = −Σ p y τ r √(2/π) has its full slope at r = 0."""
+    neuron = wl.neurons.ridge("abs(x)")
+    land = wl.landscape(wl.Problem(wl.data.gaussian_classes(20, 0.5), neuron, wl.initial.gaussian(1.0)), reduced=True)
+    slope = np.asarray(land.grad_psi([[0.0], [1e-9]], [[0.7]]))[:, 0]
+    assert slope[0] == pytest.approx(slope[1], rel=1e-6) and abs(slope[0]) > 0.1
+
+
+def test_a_free_energy_in_infinitely_many_dimensions_is_refused():
+    problem = wl.Problem(
+        wl.data.gaussian_classes(math.inf, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0), ridge=0.1, beta=10.0
+    )
+    with pytest.raises(wl.InputError, match="finite"):
+        wl.observables.free_energy(problem)
+
+
+# ---- single precision with small steps
+
+
+@pytest.mark.parametrize("regulariser", [wl.regularisers.squares(), lambda a, b, w: 0.5 * (a * a + jnp.sum(w * w))])
+def test_single_precision_does_not_lose_a_decay_below_its_rounding(regulariser):
+    """Neurons without output decay like e^{−2λt}; here 2ελ = 2e−8 of a step is below the rounding of 1 − 2ελ."""
+    neuron = wl.neurons.ridge(wl.activations.polynomial([0.0]), outer="trained")
+    start = wl.initial.array(np.ones((2, 5)))
+    problem = wl.Problem(wl.data.gaussian_classes(4, 0.5), neuron, start, ridge=0.01, regulariser=regulariser)
+    final = wl.solve(problem, wl.SGD(2, 1e-6, dtype="float32"), 0.02, save=2).final.theta
+    np.testing.assert_allclose(1 - final, 1 - math.exp(-2 * 0.01 * 0.02), rtol=2e-2)
