@@ -1,7 +1,7 @@
 """Compiled functions in the tests: cheaply made, one store on disk for all workers, not too many of them in memory.
 
-Compiling is most of the time of the tests, so that they run unoptimised code, except where speed itself is tested
-(marker speed). Every compiled function takes some mappings of memory, of which a process may have about 65,000; beyond,
+Compiling is most of the time of the quick tests, so that they run unoptimised code; long ones (markers slow and speed)
+do not. Every compiled function takes some mappings of memory, of which a process may have about 65,000; beyond,
 it crashes.
 """
 
@@ -20,7 +20,7 @@ MAPPINGS = 25_000
 
 
 def pytest_configure(config):
-    if "XLA_FLAGS" not in os.environ and "speed" not in config.option.markexpr.replace("not speed", ""):
+    if "XLA_FLAGS" not in os.environ and "not slow" in config.option.markexpr:
         os.environ["XLA_FLAGS"] = CHEAP
     if STORE not in os.environ:  # the workers inherit it
         config.compiled = os.environ[STORE] = tempfile.mkdtemp()
