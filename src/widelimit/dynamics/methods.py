@@ -13,11 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from widelimit.errors import is_finite, require, require_count, require_known, require_positive
-from widelimit.frozen import Value, as_number, static
+from widelimit.errors import is_finite, require, require_count, require_positive
+from widelimit.frozen import Value, count, one_of, positive, static
 
 COORDINATES = ("full", "reduced")
 PLACEMENTS = ("gauss", "quantile")
+
+
+def _check_cells(name: str, cells: int | None) -> None:
+    if cells is not None:
+        require_count(name, cells, "400")
+        require(cells >= 4, "cells must be at least 4", cells, "try cells=400")
+
+
+def _is_side(side: object) -> bool:
+    pair = isinstance(side, Sequence) and len(side) == 2 and all(map(is_finite, side))
+    return pair and side[0] < side[1]  # type: ignore[index]
 
 
 class SGD(Value):
@@ -29,17 +40,10 @@ class SGD(Value):
     dtype  "float64" or "float32" (which draws samples of its own)
     """
 
-    n: int = static()
-    step: float
-    batch: int = static(default=1)
-    dtype: str = static(default="float64")
-
-    def __post_init__(self) -> None:
-        require_count("n", self.n, "800")
-        require_positive("step", self.step, "1e-4")
-        require_count("batch", self.batch, "1")
-        require_known("dtype", self.dtype, ("float32", "float64"))
-        self.settle(step=as_number(self.step))
+    n: int = count("800")
+    step: float = positive("1e-4")
+    batch: int = count("1", default=1)
+    dtype: str = one_of("dtype", ("float32", "float64"), default="float64")
 
 
 class GD(Value):
@@ -50,15 +54,9 @@ class GD(Value):
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
     """
 
-    n: int = static()
-    step: float
-    coordinates: str = static(default="full")
-
-    def __post_init__(self) -> None:
-        require_count("n", self.n, "200")
-        require_positive("step", self.step, "1e-3")
-        require_known("coordinates", self.coordinates, COORDINATES)
-        self.settle(step=as_number(self.step))
+    n: int = count("200")
+    step: float = positive("1e-3")
+    coordinates: str = one_of("coordinates", COORDINATES, default="full")
 
 
 class ParticleFlow(Value):
@@ -71,19 +69,16 @@ class ParticleFlow(Value):
     stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude; not with noise
     """
 
-    n: int = static()
-    coordinates: str = static(default="full")
-    rtol: float = 1e-8
-    atol: float = 1e-10
-    noise_step: float = 1e-3
+    n: int = count("200")
+    coordinates: str = one_of("coordinates", COORDINATES, default="full")
+    rtol: float = positive("1e-8", default=1e-8)
+    atol: float = positive("1e-10", default=1e-10)
+    noise_step: float = positive("1e-3", default=1e-3)
     stiff: bool = static(default=False)
 
-    def __post_init__(self) -> None:
-        require_count("n", self.n, "200")
-        require_known("coordinates", self.coordinates, COORDINATES)
-        _check_solver(self.rtol, self.atol, self.stiff)
-        require_positive("noise_step", self.noise_step, "1e-3")
-        self.settle(rtol=float(self.rtol), atol=float(self.atol), noise_step=float(self.noise_step))
+    def check(self) -> None:
+        """A word of yes or no."""
+        require(isinstance(self.stiff, bool), "stiff must be True or False", self.stiff, "try stiff=True")
 
 
 class NonlinearFlow(Value):
@@ -99,22 +94,18 @@ class NonlinearFlow(Value):
     stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude; not with noise
     """
 
-    n: int = static()
-    coordinates: str = static(default="full")
-    points: int = static(default=400)
-    placement: str = static(default="quantile")
-    rtol: float = 1e-8
-    atol: float = 1e-10
-    noise_step: float = 1e-3
+    n: int = count("200")
+    coordinates: str = one_of("coordinates", COORDINATES, default="full")
+    points: int = count("400", default=400)
+    placement: str = one_of("placement", PLACEMENTS, default="quantile")
+    rtol: float = positive("1e-8", default=1e-8)
+    atol: float = positive("1e-10", default=1e-10)
+    noise_step: float = positive("1e-3", default=1e-3)
     stiff: bool = static(default=False)
 
-    def __post_init__(self) -> None:
-        require_count("n", self.n, "200")
-        require_known("coordinates", self.coordinates, COORDINATES)
-        _check_points(self.points, self.placement)
-        _check_solver(self.rtol, self.atol, self.stiff)
-        require_positive("noise_step", self.noise_step, "1e-3")
-        self.settle(rtol=float(self.rtol), atol=float(self.atol), noise_step=float(self.noise_step))
+    def check(self) -> None:
+        """A word of yes or no."""
+        require(isinstance(self.stiff, bool), "stiff must be True or False", self.stiff, "try stiff=True")
 
 
 class MeanField(Value):
@@ -127,16 +118,15 @@ class MeanField(Value):
     stiff       an implicit solver, for rates of the blocks that differ by orders of magnitude
     """
 
-    points: int = static(default=400)
-    placement: str = static(default="quantile")
-    rtol: float = 1e-8
-    atol: float = 1e-10
+    points: int = count("400", default=400)
+    placement: str = one_of("placement", PLACEMENTS, default="quantile")
+    rtol: float = positive("1e-8", default=1e-8)
+    atol: float = positive("1e-10", default=1e-10)
     stiff: bool = static(default=False)
 
-    def __post_init__(self) -> None:
-        _check_points(self.points, self.placement)
-        _check_solver(self.rtol, self.atol, self.stiff)
-        self.settle(rtol=float(self.rtol), atol=float(self.atol))
+    def check(self) -> None:
+        """A word of yes or no."""
+        require(isinstance(self.stiff, bool), "stiff must be True or False", self.stiff, "try stiff=True")
 
 
 class FiniteVolume(Value):
@@ -148,17 +138,15 @@ class FiniteVolume(Value):
     tolerance  error of an adaptive step, in units of mass with noise, of the network without
     """
 
-    cells: int | None = static(default=None)
+    cells: int | None = static(_check_cells, default=None)
     box: tuple[tuple[float, float], ...] | None = None
     step: float | None = None
-    tolerance: float = 1e-4
+    tolerance: float = positive("1e-4", default=1e-4)
 
-    def __post_init__(self) -> None:
-        _check_cells(self.cells)
+    def check(self) -> None:
+        """A step and a box, if they are given."""
         if self.step is not None:
             require_positive("step", self.step, "1e-3")
-        require_positive("tolerance", self.tolerance, "1e-4")
-        self.settle(step=as_number(self.step), tolerance=float(self.tolerance))
         if self.box is not None:
             good = isinstance(self.box, Sequence) and bool(self.box) and all(map(_is_side, self.box))
             require(good, "box must hold (low, high) for each coordinate", self.box, "try box=((0.0, 5.0),)")
@@ -173,35 +161,8 @@ class JKO(Value):
            of a grid for each coordinate with noise in two (40)
     """
 
-    step: float
-    cells: int | None = static(default=None)
-
-    def __post_init__(self) -> None:
-        require_positive("step", self.step, "1e-2")
-        _check_cells(self.cells)
-        self.settle(step=as_number(self.step))
-
-
-def _check_cells(cells: int | None) -> None:
-    if cells is not None:
-        require_count("cells", cells, "400")
-        require(cells >= 4, "cells must be at least 4", cells, "try cells=400")
-
-
-def _is_side(side: object) -> bool:
-    pair = isinstance(side, Sequence) and len(side) == 2 and all(map(is_finite, side))
-    return pair and side[0] < side[1]  # type: ignore[index]
-
-
-def _check_points(points: int, placement: str) -> None:
-    require_count("points", points, "400")
-    require_known("placement", placement, PLACEMENTS)
-
-
-def _check_solver(rtol: float, atol: float, stiff: bool) -> None:
-    require_positive("rtol", rtol, "1e-8")
-    require_positive("atol", atol, "1e-10")
-    require(isinstance(stiff, bool), "stiff must be True or False", stiff, "try stiff=True")
+    step: float = positive("1e-2")
+    cells: int | None = static(_check_cells, default=None)
 
 
 Limit = MeanField | FiniteVolume | JKO  # these draw nothing, and run in reduced coordinates
