@@ -58,7 +58,7 @@ RUNS = {
     "noisy SGD": solved(weighted, lambda step: wl.SGD(12, step), 0.2, beta=50.0),
     "FiniteVolume": solved(radial, lambda step: wl.FiniteVolume(50), 0.2),
     "noisy FiniteVolume": solved(radial, lambda step: wl.FiniteVolume(50), 0.2, beta=50.0),
-    "JKO": solved(radial, lambda step: wl.JKO(10 * step, cells=30), 0.2),
+    "JKO": solved(radial, lambda step: wl.JKO(10 * step, cells=12), 0.2),
     "noisy JKO": solved(radial, lambda step: wl.JKO(10 * step, cells=30), 0.2, beta=50.0),
     "gibbs": lambda **numbers: wl.gibbs(radial(BASE | {"beta": 50.0} | numbers)),
 }

@@ -142,7 +142,7 @@ REFUSED = {
     "no coordinate": (lambda: wasserstein(PLANE, PLANE, coordinates=()), "at least one coordinate"),
     "an array": (lambda: wasserstein(np.zeros(3), POINT), "two measures"),
     "nan": (lambda: wasserstein(POINT, cloud_of([1.0, np.nan])), "finite points"),
-    "no points": (lambda: wasserstein(POINT, wl.Cloud(np.empty((0, 1)), np.empty(0), ("r",))), "finite points"),
+    "no points": (lambda: wasserstein(POINT, wl.Cloud(np.empty((0, 1)), np.empty(0), ("r",))), "sum to 1"),
     "half the mass": (lambda: wasserstein(POINT, cloud_of([1.0], [0.5])), "sum to 1, got 'a sum of 0.5'"),
     "negative mass": (lambda: wasserstein(POINT, cloud_of([1.0, 2.0], [1.5, -0.5])), ">= 0"),
     "too many pairs": (lambda: wasserstein(LARGE, LARGE), "n·m <= 4e\\+07"),

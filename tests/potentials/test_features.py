@@ -287,7 +287,7 @@ def test_features_by_chunks_are_features_at_once(n):
     whole = averaged(case, tolerance=1e-3)
     parts = replace(whole, chunk=7)
     theta, points = (jnp.asarray(reduced_rows(case, n, seed)) for seed in (0, 1))
-    weights = jnp.asarray(np.random.default_rng(2).uniform(size=n))
+    weights = jnp.asarray(np.random.default_rng(2).dirichlet(np.ones(n)))
     for quantity in (
         lambda land: land.gradient(theta, points, weights),
         lambda land: land.self_gradient(theta, weights),

@@ -91,6 +91,7 @@ def test_the_gradient_where_the_weight_or_the_neuron_vanishes():
     here, (theta, p) = full(ac.erf), spread()
     theta = theta.at[3, 2:].set(0.0)
     p = p.at[3].set(0.0)
+    p = p / p.sum()
     gradient, h = np.asarray(replace(here, runs=4).self_gradient(theta, p)), 1e-3
     assert np.all(np.isfinite(gradient))
     rho = Cloud(np.asarray(theta), np.asarray(p), here.coordinates)

@@ -76,7 +76,7 @@ def test_what_noise_costs_is_bounded_by_its_certificates():
 
 def test_in_three_coordinates_the_law_is_drawn_from():
     """Two kept directions and a radius: R = (λ/(1 + λ))², E|w|² = 1/(1 + λ)² + d/(βλ), here λ = 2."""
-    law = wl.gibbs(teacher(kept=2, ridge=2.0), n=200)
+    law = wl.gibbs(teacher(kept=2, ridge=2.0), n=100)
     assert law.log_density is None and 0 < law.error < 0.04
     assert law.risk == pytest.approx((2 / 3) ** 2, abs=3 * law.error)
     length = 1 / 9 + 20 / 40
