@@ -3,14 +3,23 @@
 import itertools
 import math
 
+import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 
-from widelimit.problem.data.nodes import corners, normal_half, normal_nodes, sphere_half, symmetric_rule, tensor
-from widelimit.problem.data.sphere import sphere_nodes
+from widelimit.problem.data.kept_rule import counts_of, kept_rule
+from widelimit.problem.data.nodes import corners, normal_half, sphere_half, symmetric_rule, tensor
+from widelimit.problem.data.target import evaluate, parsed
 
 POINTS = 24
+
+
+def nodes_of(k, d=math.inf, target=None):
+    """The rule of the first k coordinates, for a target that needs no more than the least."""
+    target = parsed(target or " + ".join(f"z{i}" for i in range(1, k + 1)))
+    return kept_rule(target, d, counts_of(target, k, d, None))
 
 
 def normal_moment(j):
@@ -58,7 +67,7 @@ def test_a_kink_and_a_jump_at_zero_do_not_hurt():
 
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_a_tensor_of_rules_integrates_products(k):
-    z, w = normal_nodes(k)
+    z, w = nodes_of(k)
     assert z.shape == (len(w), k) and abs(w.sum() - 1) <= 1e-13
     for powers in itertools.product((0, 1, 2, 4), repeat=k):
         exact = math.prod(0.0 if j % 2 else normal_moment(j) for j in powers)
@@ -73,18 +82,26 @@ def test_a_tensor_keeps_the_order_of_its_axes():
 
 @pytest.mark.parametrize("k", [4, 6])
 def test_scrambled_sobol_points_reach_a_thousandth_in_low_moments(k):
-    """4096 random points would have 1.6 % in a mean; here the error of smooth functions is about 1/points."""
-    z, w = normal_nodes(k)
-    assert z.shape == (4096, k) and np.all(w == 1 / 4096)
-    assert np.abs(z.mean(axis=0)).max() <= 1e-3
-    assert np.abs((z**2).mean(axis=0) - 1).max() <= 5e-3
-    assert np.abs(z.T @ z / 4096 - np.eye(k)).max() <= 2e-2
-    assert len(normal_nodes(k, 1000)[1]) == 1024  # the next power of two
+    """8192 random points would have 1.1 % in a mean; here the error of smooth functions is about 1/points."""
+    z, w = nodes_of(k)
+    assert z.shape == (8192, k) and w.sum() == pytest.approx(1)
+    assert np.abs(w @ z).max() <= 1e-3
+    assert np.abs(w @ z**2 - 1).max() <= 5e-3
+    assert np.abs((w * z.T) @ z - np.eye(k)).max() <= 2e-2
+
+
+@pytest.mark.parametrize("k", [4, 6])
+def test_the_spread_of_independent_sets_is_the_error_of_their_mean(k):
+    """E z_1² z_2² … = 1; the mean of 16 sets lies within 4 of its standard errors."""
+    z, w = nodes_of(k)
+    means = 16 * (w * np.prod(z**2, axis=1)).reshape(16, -1).sum(axis=1)
+    assert abs(means.mean() - 1) <= 4 * means.std(ddof=1) / 4
+    assert len(np.unique(means)) == 16
 
 
 @pytest.mark.parametrize("k, d", [(1, 3), (1, 20), (2, 6), (2, 20), (3, 7), (3, 40)])
 def test_moments_of_the_first_coordinates_of_the_sphere(k, d):
-    z, w = sphere_nodes(k, d, None)
+    z, w = nodes_of(k, d)
     assert abs(w.sum() - 1) <= 1e-13 and np.all((z**2).sum(axis=1) < d)
     for j in range(k):
         assert w @ z[:, j] == pytest.approx(0, abs=1e-13)
@@ -97,8 +114,8 @@ def test_moments_of_the_first_coordinates_of_the_sphere(k, d):
 
 def test_coordinates_of_the_sphere_from_sobol_points():
     k, d = 4, 12
-    z, w = sphere_nodes(k, d, None)
-    assert z.shape == (len(w), k) and len(w) == 4096
+    z, w = nodes_of(k, d)
+    assert z.shape == (len(w), k) and len(w) == 8192
     assert np.abs(w @ z).max() <= 1e-3 and np.abs(w @ z**2 - 1).max() <= 5e-3
     assert np.abs(w @ z**4 - 3 * d / (d + 2)).max() <= 5e-2
     assert w @ (z[:, 0] ** 2 * z[:, 3] ** 2) == pytest.approx(d / (d + 2), abs=2e-2)
@@ -107,8 +124,56 @@ def test_coordinates_of_the_sphere_from_sobol_points():
 @pytest.mark.parametrize("d", [4, 5])
 def test_the_smallest_spheres_too(d):
     """d = k + 2 and an even number of dimensions: the density has a root at its ends."""
-    z, w = sphere_nodes(2, d, None)
+    z, w = nodes_of(2, d)
     np.testing.assert_allclose(w @ z**2, 1.0, rtol=1e-10)
+
+
+JUMPS = {  # E y², from the normal law and symmetry
+    "step(z - 1)": (1, 0.15865525393145705),
+    "sign(z1 + z2)": (2, 1.0),
+    "step(z1 + z2 - 1)": (2, 0.5 * math.erfc(0.5)),
+    "step(z1*z2)": (2, 0.5),
+    "step(z2 - z1**2)": (2, float(mpmath.quad(lambda x: mpmath.npdf(x) * mpmath.ncdf(-(x**2)), [-8, 0, 8]))),
+    "abs(z1 - 0.3)*sign(z2)": (2, 1.09),
+    "sign(z1 + z2 + z3)": (3, 1.0),
+    "max(z1 + z2, z3)": (3, 1.5),
+    "step(z1 - 0.5)*z2*z3": (3, 0.3085375387259869),
+    "He8(z1)*z2*z3": (3, 40320.0),
+}
+
+
+@pytest.mark.parametrize("target", JUMPS)
+def test_a_rule_is_cut_where_the_target_jumps_or_bends(target):
+    k, exact = JUMPS[target]
+    z, w = nodes_of(k, target=target)
+    assert w.sum() == pytest.approx(1, abs=1e-13) and np.all(w >= 0)
+    assert w @ np.asarray(evaluate(parsed(target), z)) ** 2 == pytest.approx(exact, rel=1e-9)
+
+
+def test_a_function_of_one_coordinate_is_cut_too():
+    target = parsed(lambda z: jnp.where(z > 0.7, jnp.cos(z), 0.1))
+    z, w = kept_rule(target, math.inf, counts_of(target, 1, math.inf, None))
+    exact = mpmath.quad(lambda x: mpmath.cos(x) * mpmath.npdf(x), [0.7, 3, 9]) + 0.1 * mpmath.ncdf(0.7)
+    assert w @ np.asarray(evaluate(target, z)) == pytest.approx(float(exact), abs=1e-12)
+
+
+def test_jumps_on_the_sphere():
+    """P(z > 1) of the first coordinate, and P(z_1 − z_2 > −0.3) = P(√2 T' > −0.3) by its rotation."""
+    tail = stats.beta((20 - 1) / 2, 1 / 2)
+    z, w = nodes_of(1, 20, "step(z - 1)")
+    assert w @ (z[:, 0] > 1) == pytest.approx(tail.cdf(1 - 1 / 20) / 2, abs=1e-12)
+    z, w = nodes_of(2, 20, "step(z1 - z2 + 0.3)")
+    assert w @ (z[:, 0] - z[:, 1] > -0.3) == pytest.approx(1 - tail.cdf(1 - 0.09 / 40) / 2, abs=1e-9)
+
+
+def test_a_steep_target_has_points_on_its_own_axis_alone():
+    """E tanh²(5 z) by mpmath; the other two axes keep the points they start with."""
+    target = parsed("tanh(5*z1)*z2*z3")
+    counts = counts_of(target, 3, math.inf, None)
+    assert counts[0] > 12 and counts[1:] == (12, 12)
+    z, w = kept_rule(target, math.inf, counts)
+    exact = mpmath.quad(lambda x: mpmath.tanh(5 * x) ** 2 * mpmath.npdf(x), [-9, -1, 0, 1, 9])
+    assert w @ np.asarray(evaluate(target, z)) ** 2 == pytest.approx(float(exact), rel=1e-4)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])

@@ -11,8 +11,11 @@ neurons: time and θ are linear in n, everything else is bounded.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Self
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +24,9 @@ from jax import Array
 
 from widelimit.frozen import static
 from widelimit.potentials.chunks import by_chunks, sum_chunks
-from widelimit.potentials.landscape import Landscape, Rho, each
+from widelimit.potentials.landscape import Landscape, Rho, all_of, each
 from widelimit.potentials.least_squares import LeastSquares
+from widelimit.potentials.refinement import Errors
 
 FEATURES_HELD = 2**23  # numbers, 64 MiB: many features leave fewer neurons to a chunk
 
@@ -33,15 +37,46 @@ class FeatureLandscape(Landscape, eq=False):
     fit      p, y and the floor
     inputs   values of the kept coordinates at which f is known, (J, k): the first feature of every node
     chunk    neurons whose features are held at one time, fewer if there are very many features
+    sets     independent sets of random nodes, whose spread is the error; 1 if the nodes are not random
     """
 
     fit: LeastSquares[Array]
     inputs: Array
     chunk: int = static(default=2048, kw_only=True)
+    sets: int = static(default=1, kw_only=True)
 
     @abstractmethod
     def features(self, theta: Array) -> Array:
         """Φ(θ), (n, Q); traceable."""
+
+    def on_nodes(self, nodes: slice) -> Self:
+        """The landscape of some of the nodes, their weights brought to the sum 1."""
+        fit, per_node = self.fit, len(self.fit.p) // len(self.inputs)
+        p, y = (part.reshape(-1, per_node)[nodes].ravel() for part in (fit.p, fit.y))
+        fit = LeastSquares(p * (len(self.inputs) / (nodes.stop - nodes.start)), y, fit.floor)
+        return replace(self, fit=fit, inputs=self.inputs[nodes], sets=1)
+
+    def errors_at(self, points: Array, weights: Array) -> Errors:
+        """Standard errors of the means over sets of random nodes."""
+        if self.sets == 1:
+            return super().errors_at(points, weights)
+        size = len(self.inputs) // self.sets
+        parts = [all_of(self.on_nodes(slice(i * size, (i + 1) * size)), points, weights) for i in range(self.sets)]
+        spread = (np.std(part, axis=0, ddof=1) / math.sqrt(self.sets) for part in zip(*parts, strict=True))
+        return Errors(*spread)
+
+    def risk_error_of(self, points: Array, weights: Array) -> Array:
+        """Standard error of the mean over sets of random nodes, or the distance to a finer landscape."""
+        if self.sets == 1:
+            return super().risk_error_of(points, weights)
+        size = len(self.inputs) // self.sets
+        parts = [self.on_nodes(slice(i * size, (i + 1) * size)).risk_of(points, weights) for i in range(self.sets)]
+        return jnp.std(jnp.stack(parts), axis=0, ddof=1) / math.sqrt(self.sets)
+
+    @property
+    def size(self) -> int:
+        """Q."""
+        return len(self.fit.p)
 
     @property
     def held(self) -> int:
@@ -51,6 +86,16 @@ class FeatureLandscape(Landscape, eq=False):
     def external(self, theta: Array) -> Array:
         """V(θ)."""
         return by_chunks(lambda rows: self.fit.external(self.features(rows)), theta, self.held)
+
+    def probe(self, theta: Array) -> Array:
+        """V(θ)/√R# and √U(θ, θ)."""
+        square = self.fit.risk(jnp.zeros_like(self.fit.y))
+
+        def of_rows(rows: Array) -> Array:
+            found = self.features(rows)
+            return jnp.stack([self.fit.external(found) / jnp.sqrt(square), jnp.sqrt(found**2 @ self.fit.p)], axis=1)
+
+        return by_chunks(of_rows, theta, self.held)
 
     def pair(self, theta: Array, other: Array) -> Array:
         """U(θ, θ')."""

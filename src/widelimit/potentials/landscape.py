@@ -8,7 +8,8 @@ E(ρ) = ½ R(ρ) + λ ∫ v dρ,   F(ρ) = E(ρ) + β^{-1} ∫ ρ log ρ
 ρ   rho              a Cloud or a Density in the same coordinates, or an array (n', D) of equally weighted neurons
 v   penalty          λ v, |θ|² λ/2 by default
 
-A landscape is data: compiled functions take it as an argument, so that other numbers in it cost nothing.
+A landscape is data: compiled functions take it as an argument, so that other numbers in it cost nothing. One that is
+not exact is compared with another one, see widelimit.potentials.refinement.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from widelimit.errors import require, shortened
-from widelimit.frozen import Frozen
+from widelimit.frozen import Frozen, argument, static
 from widelimit.measures import Density, Measure
+from widelimit.potentials.refinement import AFFORDABLE, EXACT, HEADROOM, MOVING, ROUNDING, SAFETY, Errors, Refinement
 from widelimit.problem.regularisers import Penalty
 
 Rho = Measure | ArrayLike
@@ -38,6 +40,8 @@ class Landscape(Frozen, ABC, eq=False):
     """V, U, Ψ, ∇Ψ and R of one data law and one neuron."""
 
     penalty: Penalty
+    tolerance: float = argument(default=1e-10, kw_only=True)
+    refinement: Refinement = static(default=EXACT, kw_only=True)
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -60,37 +64,96 @@ class Landscape(Frozen, ABC, eq=False):
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ) for points (n, D), or of every replica (R, n, D), and weights (n,)."""
 
+    @abstractmethod
+    def probe(self, theta: Array) -> Array:
+        """V(θ)/√R#, and √ of what U(θ, θ) is on the same nodes, (n, 2); traceable."""
+
+    @property
+    def other(self) -> Landscape | None:
+        """The same landscape with other errors, as a rule smaller ones; None if there are none."""
+        return self.refinement.landscape
+
     def V(self, theta: ArrayLike) -> Array:
         """V(θ) = −E y σ*(x; θ), (n,)."""
-        return _external(self, self.rows(theta))
+        rows = self.rows(theta)
+        return _external(self.resolving(rows), rows)
 
     def U(self, theta: ArrayLike, other: ArrayLike) -> Array:
         """U(θ, θ') = E σ*(x; θ) σ*(x; θ'), (n, n')."""
-        return _pair(self, self.rows(theta), self.rows(other))
+        rows, others = self.rows(theta), self.rows(other)
+        return _pair(self.resolving(rows).resolving(others), rows, others)
 
     def psi(self, theta: ArrayLike, rho: Rho) -> Array:
         """Ψ(θ; ρ), half the first variation of the risk, with the regulariser, (n,)."""
-        return _psi(self, self.rows(theta), *self.measure(rho))
+        rows, (points, weights) = self.rows(theta), self.measure(rho)
+        return _psi(self.resolving(rows).resolving(points), rows, points, weights)
 
     def grad_psi(self, theta: ArrayLike, rho: Rho) -> Array:
         """∇_θ Ψ(θ; ρ), (n, D)."""
-        return self.gradient(self.rows(theta), *self.measure(rho))
+        rows, (points, weights) = self.rows(theta), self.measure(rho)
+        return self.resolving(rows).resolving(points).gradient(rows, points, weights)
 
     def risk(self, rho: Rho) -> float:
         """R(ρ), without the regulariser."""
-        return float(self.risk_of(*self.measure(rho)))
+        points, weights = self.measure(rho)
+        return float(self.resolving(points).risk_of(points, weights))
 
     def energy(self, rho: Rho) -> float:
         """E(ρ) = ½ R(ρ) + λ ∫ v dρ."""
-        return float(self.energy_of(*self.measure(rho)))
+        points, weights = self.measure(rho)
+        return float(self.resolving(points).energy_of(points, weights))
 
     def free_energy(self, rho: Density, beta: float) -> float:
         """F(ρ); without noise the energy alone."""
         return self.energy(rho) - (rho.entropy / beta if math.isfinite(beta) else 0.0)
 
     def risk_error(self, rho: Rho) -> float:
-        """Standard error of R(ρ): 0 unless the risk is estimated from a draw."""
-        return 0.0
+        """How far R(ρ) may be off."""
+        points, weights = self.measure(rho)
+        return float(self.resolving(points).risk_error_of(points, weights))
+
+    def risk_error_of(self, points: Array, weights: Array) -> Array:
+        """How far `risk_of` may be off, for points (n, D), or of every replica (R, n, D)."""
+        if self.other is None:
+            return jnp.zeros(points.shape[:-2])
+        return SAFETY * jnp.abs(self.risk_of(points, weights) - self.other.risk_of(points, weights))
+
+    def errors(self, rho: Rho) -> Errors:
+        """How far `V`, `U`, `grad_psi` and `risk` may be off at the points of ρ, in the field of ρ."""
+        points, weights = self.measure(rho)
+        return self.resolving(points).errors_at(points, weights)
+
+    def errors_at(self, points: Array, weights: Array) -> Errors:
+        """The same for points and weights, on this very landscape."""
+        here = all_of(self, points, weights)
+        there = here if self.other is None else all_of(self.other, points, weights)
+        V, U, gradient, risk = (SAFETY * np.abs(np.asarray(a) - b) for a, b in zip(here, there, strict=True))
+        size = np.sqrt(np.abs(np.diagonal(here.U)))
+        most = np.abs(here.gradient).max(axis=0) + 1e-3 * np.abs(here.gradient).max()
+        scales = size, np.outer(size, size), most, size.max() ** 2 + abs(here.risk)
+        return Errors(*(own + ROUNDING * of for own, of in zip((V, U, gradient, float(risk)), scales, strict=True)))
+
+    @property
+    def size(self) -> int:
+        """How many numbers are computed for every neuron, roughly."""
+        return 1
+
+    def resolving(self, theta: Array, allowed: float | None = None, most: float = math.inf) -> Landscape:
+        """The first of this landscape and its finer ones that agrees with the next at every row of θ (…, n, D).
+
+        allowed   difference of V and U, relative to √(R# U) and U; the tolerance of the landscape if left out
+        most      numbers computed for all neurons together on the landscape to climb to
+        """
+        land, rows = self, theta.reshape(-1, theta.shape[-1])
+        while land.refinement.climbs and (finer := land.other) is not None and len(rows) * finer.size <= most:
+            if float(_disagreement(land, finer, rows)) <= (self.tolerance if allowed is None else allowed):
+                break
+            land = finer
+        return land
+
+    def in_motion(self, theta: Array, headroom: float = 1.0) -> Landscape:
+        """The landscape neurons move on, and their risk is taken on: as accurate as solvers are, where affordable."""
+        return self.resolving(theta, MOVING / headroom, AFFORDABLE)
 
     @jax.jit
     def gradient(self, theta: Array, points: Array, weights: Array) -> Array:
@@ -103,14 +166,16 @@ class Landscape(Frozen, ABC, eq=False):
         return self.gradient(theta, theta, weights)
 
     def carry(self, theta: Array, weights: Array, move: Move) -> Array:
-        """θ after ``move(landscape, θ)``, on a cheaper landscape where one is accurate enough.
-
-        A landscape with cheaper versions of itself must certify the chosen one at the start and at the end of the move;
-        here there is none, and the landscape itself is used.
+        """θ after ``move(landscape, θ)``, on the cheapest landscape that is accurate at both ends of the move.
 
         theta   (n, D), or (R, n, D) with replicas, the worst of which decides; values, not traced arrays
         """
-        return move(self, theta)
+        land = self.in_motion(theta, HEADROOM)
+        moved = move(land, theta)
+        while bool(jnp.isfinite(moved).all()) and (better := land.in_motion(moved)) is not land:
+            land = better
+            moved = move(land, theta)
+        return moved
 
     def psi_of(self, theta: Array, points: Array, weights: Array) -> Array:
         """Ψ, traceable."""
@@ -156,6 +221,20 @@ def _pair(landscape: Landscape, theta: Array, other: Array) -> Array:
 @jax.jit
 def _psi(landscape: Landscape, theta: Array, points: Array, weights: Array) -> Array:
     return landscape.psi_of(theta, points, weights)
+
+
+@jax.jit
+def _disagreement(land: Landscape, finer: Landscape, theta: Array) -> Array:
+    """The largest difference of two probes, relative to √U."""
+    one, other = land.probe(theta), finer.probe(theta)
+    return jnp.max(jnp.abs(one - other) / jnp.where(other[:, 1:] > 0, other[:, 1:], 1.0))
+
+
+def all_of(land: Landscape, points: Array, weights: Array) -> Errors:
+    """V, U, ∇Ψ and R themselves."""
+    V, U = _external(land, points), _pair(land, points, points)
+    risk = float(land.risk_of(points, weights))
+    return Errors(np.asarray(V), np.asarray(U), np.asarray(land.gradient(points, points, weights)), risk)
 
 
 def each(function: Callable[[Array], Found], points: Array) -> Found:

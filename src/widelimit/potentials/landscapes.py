@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import lru_cache
 
 from jax import Array
 from jax.typing import ArrayLike
 
 from widelimit.errors import InputError, is_finite, require
+from widelimit.potentials.labels import OfPolynomial
 from widelimit.potentials.landscape import Landscape
-from widelimit.potentials.pairwise_landscape import pairwise_landscape
+from widelimit.potentials.pairwise_landscape import PairwiseLandscape, pairwise_landscape
 from widelimit.potentials.polynomial_landscape import is_polynomial, polynomial_landscape
 from widelimit.potentials.quadrature import check_traceable
 from widelimit.potentials.reduced_landscape import reduced_landscape
+from widelimit.potentials.refinement import Refinement, Rung
 from widelimit.potentials.sample_landscape import check_custom, sample_landscape
 from widelimit.problem.activations import General
 from widelimit.problem.data.data_law import DataLaw, require_finite
@@ -47,11 +51,24 @@ def landscape(problem: Problem, reduced: bool = False, tolerance: float = 1e-10)
 def _cached(data: DataLaw, neuron: Neuron, penalty: Penalty, tolerance: float) -> Landscape:
     if isinstance(neuron, Custom) or not data.groups or (not penalty.columns.is_reduced and data.mixture is None):
         return sample_landscape(data, neuron, penalty)
-    if not penalty.columns.is_reduced:
-        return pairwise_landscape(data, neuron, penalty, tolerance)
-    if is_polynomial(data):
-        return polynomial_landscape(data, neuron, penalty, tolerance)
-    return reduced_landscape(data, neuron, penalty, tolerance)
+    return _rung(data, neuron, penalty, Rung(tolerance))
+
+
+def _rung(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> Landscape:
+    """A landscape, and the one it is compared with: other nodes, and once more orders."""
+    if penalty.columns.is_reduced and is_polynomial(data):
+        return polynomial_landscape(data, neuron, penalty, rung)
+    make = reduced_landscape if penalty.columns.is_reduced else pairwise_landscape
+    land, is_first = make(data, neuron, penalty, rung), rung.height == 0
+    exact = isinstance(land, PairwiseLandscape) and isinstance(land.labels, OfPolynomial)
+    if exact or (data.other is None and not (is_first and penalty.columns.is_reduced and math.isfinite(data.d))):
+        return land
+    given = is_first and getattr(data, "nodes", None) is not None
+
+    def other() -> Landscape:
+        return _rung(data.other or data, neuron, penalty, rung._replace(height=rung.height + 1))
+
+    return replace(land, refinement=Refinement(other, data.climbs and not given))
 
 
 def reduce(problem: Problem, theta: ArrayLike) -> Array:

@@ -1,6 +1,6 @@
 """Full landscape: the population risk of neurons in all their coordinates.
 
-    V(θ) = −Σ_q p_q y_q a A_0(b + ⟨u, z_q⟩, s_q),     q the nodes of the data: classes, or values z of kept coordinates
+    V(θ) = −E y σ*(x; θ)                              widelimit.potentials.labels
     U(θ, θ') = Σ_c p_c a a' K(b, s_c; b', s'_c; corr_c),   corr_c = ⟨w, Σ_c w'⟩/(s_c s'_c)
 
 K is the pairwise kernel of widelimit.potentials.pair_kernels: O(n n' d) for a Gram matrix, O(n n') for the rest.
@@ -23,52 +23,53 @@ from jax import Array
 
 from widelimit.coordinates import length
 from widelimit.potentials import pair_series
+from widelimit.potentials.labels import Labels, labels_of
 from widelimit.potentials.landscape import Landscape, Move, each
 from widelimit.potentials.pair_kernels import Pair, is_closed, kernel
 from widelimit.potentials.pair_series import Family, deviations, families, seen_by
+from widelimit.potentials.refinement import HEADROOM, Rung
 from widelimit.potentials.series_bounds import ORDERS, bounds
-from widelimit.potentials.smoothing import slopes, value
+from widelimit.potentials.smoothing import slopes
+from widelimit.potentials.square_moments import mean_square
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
-
-HEADROOM = 10.0  # a landscape is certified with this much to spare where a move begins, so that neurons may move
 
 
 class PairwiseLandscape(Landscape, eq=False):
     """V, U, Ψ, ∇Ψ, R in the coordinates a, b, w_1, …, w_d.
 
     sigma         σ, in the form its smoothed versions are known for
-    nodes         z (Q, k), p (Q,) and y (Q,) of the data
-    tau           deviations of the groups at every node, (groups, Q)
+    labels        y as V sees it
     classes       p_c, and the deviation of every direction of x in class c (d,)
     families      the classes, those with proportional covariances together
     label_square  R# = E y²
-    tolerance     of R and ∇Ψ
     runs          of RUN orders after which `self_gradient` cuts Mehler's series; None: it uses the closed kernel
     """
 
     sigma: Activation
-    nodes: tuple[Array, Array, Array]
-    tau: Array
+    labels: Labels
     classes: tuple[Array, Array]
     families: tuple[Family, ...]
     label_square: float
-    tolerance: float
     runs: int | None = None
 
     def external(self, theta: Array) -> Array:
         """V(θ)."""
-        columns = self.penalty.columns
-        a, b, w = columns.split(theta)
-        (z, p, y), kept = self.nodes, columns.kept
-        cuts = np.cumsum(columns.widths)[:-1]
-        radii = jnp.stack([length(part) for part in jnp.split(w[:, kept:], cuts, axis=1)], axis=1)
-        s = length(radii[:, :, None] * self.tau)
-        m = jnp.broadcast_to(b[:, None], s.shape)
-        m = m + w[:, :kept] @ z.T if kept else m
-        return -a * (value(self.sigma, m, s) @ (p * y))
+        return self.labels.external(self.sigma, self.penalty.columns, theta)
+
+    def probe(self, theta: Array) -> Array:
+        """V(θ)/√R# and √(E σ²) a of the widest class."""
+        a, b, w = self.penalty.columns.split(theta)
+        most = mean_square(self.sigma, b, jnp.max(self.classes[1]) * length(w))
+        external = self.external(theta) / jnp.sqrt(self.label_square)
+        return jnp.stack([external, jnp.abs(a) * jnp.sqrt(most)], axis=1)
+
+    @property
+    def size(self) -> int:
+        """Nodes of the labels."""
+        return self.labels.size
 
     def pair(self, theta: Array, other: Array) -> Array:
         """U(θ, θ')."""
@@ -89,11 +90,11 @@ class PairwiseLandscape(Landscape, eq=False):
         """∇Ψ; where w = 0 the cosines have no slope, and ∇_w Ψ = a σ'(b) E (f − y) x + λ ∇_w v is written out."""
         columns = self.penalty.columns
         (a, b, w), (a2, b2, w2), first = columns.split(theta), columns.split(points), len(columns.scalars)
-        (z, p, y), pull = self.nodes, jnp.zeros(w.shape[1])
+        pull = jnp.zeros(w.shape[1])
         for q, scale in zip(*self.classes, strict=True):  # E f x = Σ_c p_c Σ_j π_j a_j τ_c² w_j B_1
             slope = slopes(self.sigma, b2, length(w2 * scale), 1)[:, 0]
             pull += q * scale**2 * ((weights * a2 * slope) @ w2)
-        pull = pull.at[: columns.kept].add(-(p * y) @ z)
+        pull = pull.at[: columns.kept].add(-self.labels.first)
         here = slopes(self.sigma, b, jnp.zeros_like(b), 1)
         at_origin = a[:, None] * here * pull + self.penalty.gradient(theta)[:, first:]
         found = super().gradient(theta, points, weights)
@@ -179,15 +180,14 @@ class PairwiseLandscape(Landscape, eq=False):
             )
 
 
-def pairwise_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, tolerance: float) -> PairwiseLandscape:
+def pairwise_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> PairwiseLandscape:
     """The landscape of a Gaussian input in full coordinates; every number in it is data."""
     assert data.mixture is not None
-    z, p, y = data.quadrature
+    labels, classes = labels_of(data), (jnp.asarray(data.mixture.p), jnp.asarray(deviations(data)))
+    square = labels.square + data.noise**2
     return PairwiseLandscape(
-        penalty, neuron.sigma.pair_form, (jnp.asarray(z), jnp.asarray(p), jnp.asarray(y)),
-        jnp.asarray([g.tau for g in data.groups]), (jnp.asarray(data.mixture.p), jnp.asarray(deviations(data))),
-        families(data), float(p @ y**2) + data.noise**2, float(tolerance),
-    )  # fmt: skip
+        penalty, neuron.sigma.pair_form, labels, classes, families(data), square, tolerance=rung.tolerance
+    )
 
 
 def _correlate(w: Array, w2: Array) -> tuple[Array, Array, Array]:

@@ -8,8 +8,10 @@
     r   radius of the others                    M_j   moments of the angle of two random directions
 
 A kept coordinate is a group of one direction whose sign is kept (widelimit.potentials.reduced_landscape). V is exact.
-U lacks Σ_{k > ORDER} A_k A'_k corr^k, which falls like (|u||u'|/(s s'))^k; relative to U, with three kept coordinates
-and |w| = 1, beside the grid of 12³ nodes that would be used otherwise, at about fifty times the cost:
+U lacks Σ_{k > ORDER} A_k A'_k corr^k, at most e e' |corr|^{ORDER+1} with e² = E σ² − Σ_{k ≤ ORDER} A_k²: this is its
+error. The part of corr outside of the kept coordinates, cos r r'/(s s'), is taken for its size, (r r'/(s s'))/√(d − κ).
+Relative to U, with three kept coordinates and |w| = 1, beside the grid of 12³ nodes that would be used otherwise, at
+about fifty times the cost:
 
     |u|, r          0.7, 0.7                 0.95, 0.3                1, 0
     tanh            1e−9 (nodes 6e−7)        7e−6 (nodes 9e−6)        4e−5 (nodes 7e−5)
@@ -20,7 +22,6 @@ More digits for neurons that lie almost wholly in the kept coordinates: multi_in
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -35,18 +36,19 @@ from widelimit.coordinates import length
 from widelimit.frozen import static
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.hermite import angle_moment
-from widelimit.potentials.landscape import Rho
+from widelimit.potentials.labels import Order, hermite_coefficients, polynomial_terms
+from widelimit.potentials.landscape import Rho, each
 from widelimit.potentials.least_squares import on_device
 from widelimit.potentials.reduced_landscape import largest_share
+from widelimit.potentials.refinement import Errors, Rung
 from widelimit.potentials.smoothing import smoothed, value
+from widelimit.potentials.square_moments import mean_square
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, MultiIndex
-from widelimit.problem.expressions import Expression
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
 ORDER = {3: 16, 4: 11, 5: 8, 6: 7}  # highest total order, by the number of kept coordinates
-Order = tuple[int, ...]
 
 
 class PolynomialLandscape(FeatureLandscape, eq=False):
@@ -79,6 +81,29 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
                 blocks.append((monomials[:, :, None] * rest[:, None, :]).reshape(len(a), -1))
         return jnp.concatenate(blocks, axis=1) * self.roots
 
+    def errors_at(self, points: Array, weights: Array) -> Errors:
+        """What the orders left out may add; every one that is added to a slope counts as k/s of itself."""
+        found, U = super().errors_at(points, weights), np.asarray(self.left_out(points))
+        s = np.asarray(length(self.penalty.columns.split(points)[2]))
+        slope = (1 + 2 * len(self.orders) / np.where(s > 0, s, 1.0)) * (U @ np.asarray(weights))
+        risk = float(weights @ U @ weights)
+        return Errors(found.V, found.U + U, found.gradient + slope[:, None], found.risk + risk)
+
+    def risk_error_of(self, points: Array, weights: Array) -> Array:
+        """∬ of what the orders left out may add to U."""
+        return each(lambda points: weights @ self.left_out(points) @ weights, points)
+
+    def left_out(self, theta: Array) -> Array:
+        """e e' |corr|^{ORDER+1}, (n, n)."""
+        a, b, w = self.penalty.columns.split(theta)
+        s, order = length(w), len(self.orders)
+        square = mean_square(self.sigma, b, s) - jnp.sum(smoothed(self.sigma, order - 1, b, s) ** 2, axis=1)
+        e = jnp.abs(a) * jnp.sqrt(jnp.maximum(square, 0.0))
+        unit = w / jnp.where(s > 0, s, 1.0)[:, None]
+        outside = jnp.outer(unit[:, -1], unit[:, -1]) / jnp.sqrt(self.penalty.columns.directions[0])
+        corr = jnp.minimum(jnp.abs(unit[:, :-1] @ unit[:, :-1].T) + outside, 1.0)
+        return jnp.outer(e, e) * corr**order
+
     def project(self, rho: Rho, basis: Callable[[np.ndarray], np.ndarray]) -> float:
         """E f(x; ρ) g(z), with g a function of the kept coordinates z (J, k)."""
         theta, weights = self.measure(rho)
@@ -88,46 +113,39 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
         return float(np.sum(np.asarray(self.masses * f) * basis(np.asarray(self.inputs))))
 
 
-def polynomial_landscape(data: MultiIndex, neuron: Ridge, penalty: Penalty, tolerance: float) -> PolynomialLandscape:
+def polynomial_landscape(data: MultiIndex, neuron: Ridge, penalty: Penalty, rung: Rung) -> PolynomialLandscape:
     """The features of a polynomial target; every number in them is data."""
-    sigma, most, y = neuron.sigma.form, ORDER[data.kept], hermite_coefficients(data)
+    sigma, most, y = neuron.sigma.form, ORDER[data.kept], _coefficients(data)
     seen, d = _seen(sigma, most, "b" in neuron.scalars), data.groups[0].d
     orders = []
     for t in range(most + 1):
         pairs = {j: [(*alpha, j) for alpha in _exponents(data.kept, t)] for j in range(0, most - t + 1, 2)}
         sizes = {j: max(largest_share(k) * _weight(k, d) for k in ks) for j, ks in pairs.items()}
         needed = 0 if any(sum(k) == t for k in y) else -1  # the target has such a term
-        last = max([needed, *(j for j, size in sizes.items() if size > tolerance and seen[t + j])])
+        last = max([needed, *(j for j, size in sizes.items() if size > rung.truncation and seen[t + j])])
         orders.append(tuple(range(0, last + 1, 2)))
     kept = [(*alpha, j) for t, js in enumerate(orders) for alpha in _exponents(data.kept, t) for j in js]
     fit = on_device(np.ones(len(kept)), np.array([y.get(k, 0.0) for k in kept]), data.noise**2)
     z, p, _ = data.quadrature
     roots = jnp.sqrt(jnp.array([_weight(k, d) for k in kept]))
-    return PolynomialLandscape(penalty, fit, jnp.asarray(z), sigma, jnp.asarray(p), roots, tuple(orders))
+    return PolynomialLandscape(
+        penalty, fit, jnp.asarray(z), sigma, jnp.asarray(p), roots, tuple(orders), tolerance=rung.tolerance
+    )
 
 
 def is_polynomial(data: DataLaw) -> TypeGuard[MultiIndex]:
     """Whether this landscape is made for a law: three to six kept coordinates, default nodes, a low degree."""
     if not isinstance(data, MultiIndex) or data.nodes is not None or data.k not in ORDER:
         return False
-    terms = data.target.monomials if isinstance(data.target, Expression) else None
+    terms = polynomial_terms(data.target)
     return terms is not None and all(sum(exponents) <= ORDER[data.k] for exponents in terms)
 
 
-def hermite_coefficients(data: MultiIndex) -> dict[Order, float]:
-    """E y h_α(z) of a polynomial, by (α, 0): z^n = Σ_m n!/(2^m m! √(n−2m)!) h_{n−2m}(z)."""
-    assert isinstance(data.target, Expression) and data.target.monomials is not None
-    found: dict[Order, float] = {}
-    for exponents, c in data.target.monomials.items():
-        powers = (*exponents, *(0,) * (data.kept - len(exponents)))
-        for m in itertools.product(*(range(n // 2 + 1) for n in powers)):
-            order = (*(n - 2 * i for n, i in zip(powers, m, strict=True)), 0)
-            sizes = (
-                math.factorial(n) / (2**i * math.factorial(i) * math.sqrt(math.factorial(n - 2 * i)))
-                for n, i in zip(powers, m, strict=True)
-            )
-            found[order] = found.get(order, 0.0) + c * math.prod(sizes)
-    return found
+def _coefficients(data: MultiIndex) -> dict[Order, float]:
+    """E y h_α(z) by (α, 0)."""
+    terms = polynomial_terms(data.target)
+    assert terms is not None
+    return {(*alpha, 0): y for alpha, y in hermite_coefficients(terms, data.kept).items()}
 
 
 @cache

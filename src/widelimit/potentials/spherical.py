@@ -69,9 +69,9 @@ _hinge.defjvp(lambda at, move: (_hinge(*at), -_tail(*at) * move[0]))  # p and c 
 _tail.defjvp(lambda at, move: (_tail(*at), -_density(*at) * move[0]))
 
 
-def unit_sphere(p: float) -> UnitSphere:
-    """The unit sphere in R^p."""
-    nodes, weights = symmetric_rule(NODES, sphere_half, p)
+def unit_sphere(p: float, times: int = 1) -> UnitSphere:
+    """The unit sphere in R^p, with so many times as many nodes."""
+    nodes, weights = symmetric_rule(NODES * times, sphere_half, p)
     c = float(np.exp(math.lgamma(p / 2) - math.lgamma((p - 1) / 2)) / math.sqrt(math.pi))
     return UnitSphere(float(p), c, jnp.asarray(nodes), jnp.asarray(weights))
 

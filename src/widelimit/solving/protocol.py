@@ -85,7 +85,7 @@ class Run:
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:
     """NeuronView whose risk is that of a landscape."""
     return NeuronView(
-        land.penalty.columns, weights, theta, lambda theta: land.risk_of(theta, weights),
+        land.penalty.columns, weights, theta, lambda theta: land.in_motion(theta).risk_of(theta, weights),
         lambda theta: land.risk_error(theta),
     )  # fmt: skip
 

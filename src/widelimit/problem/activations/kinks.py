@@ -33,19 +33,24 @@ MOST = 300  # looked for
 
 
 def kinks_of_expression(function: Expression) -> tuple[float, ...]:
-    """Where an expression in x bends."""
-    switches: list[Expression] = []
+    """Where an expression in one variable bends."""
+    with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
+        return _merged(t for f in switches(function) for t in _sign_changes(f))
+
+
+def switches(function: Expression) -> list[Expression]:
+    """The parts of an expression whose sign decides which branch is taken; those with a variable in them."""
+    found: list[Expression] = []
 
     def join(item: Item, *parts: Prefix) -> Prefix:
         if item in ("max", "min"):
-            switches.append(Expression(("-", *chain(*parts))))
+            found.append(Expression(("-", *chain(*parts))))
         if item in ("abs", "relu", "sign", "step"):
-            switches.append(Expression(parts[0]))
+            found.append(Expression(parts[0]))
         return (item, *chain(*parts))
 
     fold(function.prefix, join)
-    with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
-        return _merged(t for f in switches if f.names for t in _sign_changes(f))
+    return [f for f in found if f.names]
 
 
 def _sign_changes(f: Expression) -> Iterable[float]:
@@ -57,8 +62,12 @@ def _sign_changes(f: Expression) -> Iterable[float]:
         edges = np.unique([*GRID, *ends, *(roots[1:] + roots[:-1]) / 2])
     signs = positive(edges)
     change = np.flatnonzero(signs[1:] != signs[:-1])
-    a, b = edges[change], edges[change + 1]
-    above = signs[change]
+    return bisected(positive, edges[change], edges[change + 1])
+
+
+def bisected(positive: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Where a condition changes between a and b, where it differs."""
+    above = positive(a)
     for _ in range(HALVINGS):
         middle = (a + b) / 2
         right = positive(middle) == above

@@ -96,6 +96,21 @@ class DataLaw(Value, ABC):
         raise TypeError("a law without symmetry has no nodes")
 
     @property
+    def other(self) -> DataLaw | None:
+        """The same law with other nodes, to see the error of these; None where they are exact, or random."""
+        return None
+
+    @property
+    def climbs(self) -> bool:
+        """Whether the other nodes are better ones, to be used where these are not good enough."""
+        return False
+
+    @property
+    def sets(self) -> int:
+        """How many independent sets of random nodes there are; 1 where they are not random."""
+        return 1
+
+    @property
     def mixture(self) -> Mixture | None:
         """The Gaussian classes of x, if x is Gaussian; the labels are those of the nodes if coordinates are kept."""
         return None

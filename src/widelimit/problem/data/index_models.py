@@ -19,24 +19,14 @@ from jax.typing import DTypeLike
 
 from widelimit.frozen import As, argument, count, nonnegative, static
 from widelimit.problem.data.data_law import Mixture, normals
-from widelimit.problem.data.nodes import Rule, normal_nodes
-from widelimit.problem.data.target import Given, Target, TargetLaw, check_nodes, parsed
+from widelimit.problem.data.resolved_law import ResolvedLaw
+from widelimit.problem.data.target import Counts, Given, Target, check_nodes, parsed
 
 
-class IndexModel(TargetLaw):
+class IndexModel(ResolvedLaw):
     """A label that depends on k directions of a Gaussian input, see `single_index` and `multi_index`."""
 
     inputs: ClassVar[str] = "x ~ N(0, I)"
-
-    @cached_property
-    def nodes(self) -> int | None:
-        """Points for each kept axis (in all, beyond three), None for the default."""
-        return None
-
-    @property
-    def rule(self) -> Rule:
-        """Nodes of the normal law of z."""
-        return normal_nodes(self.kept, self.nodes)
 
     @property
     def mixture(self) -> Mixture:
@@ -54,7 +44,7 @@ class SingleIndex(IndexModel):
     d      dimension, a whole number or ``math.inf``
     link   φ, an expression in z such as ``"He1(z) - 0.5*He3(z)"`` or a JAX-traceable function
     noise  standard deviation of the noise of the labels
-    nodes  how many points stand for the law of z
+    nodes  how many points stand for the law of z; if left out, as many as the link and the neurons need
 
     >>> single_index(100, "He3(z)").sentence
     'x ~ N(0, I), y = He3(z), z = x_1'
@@ -65,7 +55,7 @@ class SingleIndex(IndexModel):
     d: float = static()
     link: As[Given, Target] = argument(form=parsed)
     noise: float = nonnegative("0.1", default=0.0)
-    nodes: int | None = static(check_nodes, default=None)
+    nodes: int | Counts | None = static(check_nodes, default=None)
 
     @cached_property
     def k(self) -> int:
@@ -80,7 +70,8 @@ class MultiIndex(IndexModel):
     k      number of directions the label depends on
     link   φ, an expression in z1, …, zk or a JAX-traceable function of an array (…, k)
     noise  standard deviation of the noise of the labels
-    nodes  points for each of up to three axes; in all for more; if left out, none for a polynomial in three to six
+    nodes  points for each of up to three axes, one number or one each; in all for more; if left out, none for a
+           polynomial in three to six, else as many as the link and the neurons need
 
     >>> multi_index(100, 2, "sign(z1)*abs(z2)").kept
     2
@@ -92,7 +83,7 @@ class MultiIndex(IndexModel):
     k: int = count("2")
     link: As[Given, Target] = argument(form=parsed)
     noise: float = nonnegative("0.1", default=0.0)
-    nodes: int | None = static(check_nodes, default=None)
+    nodes: int | Counts | None = static(check_nodes, default=None)
 
 
 single_index, multi_index = SingleIndex, MultiIndex

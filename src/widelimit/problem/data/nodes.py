@@ -1,9 +1,10 @@
-"""Nodes and weights for expectations over the kept coordinates z ∈ R^k.
+"""One-dimensional rules, and nodes without an axis.
 
-    z ~ N(0, I_k)   k ≤ 3: tensor of a rule for each axis; beyond: Sobol points, error about 1/points
-    axis            two Gauss rules, one for z > 0 and its mirror image: kinks and jumps of a link at 0 do not hurt;
-                    exact for |z|^j and sign(z)|z|^j with j < points
-    corners         z ∈ {±1}^k, all of them
+    half line     Gauss rule of a law on z > 0, and its mirror image: kinks and jumps at 0 do not hurt;
+                  exact for |z|^j and sign(z)|z|^j with j < points
+    panels        Gauss–Legendre rules between given cuts, for laws that are cut elsewhere, or many points
+    shuffled      independent scramblings of one Sobol sequence: the spread of their means is the error of them all
+    corners       z ∈ {±1}^k, all of them
 
 The Gauss rule of the half line comes from the recurrence of its orthogonal polynomials (Stieltjes' procedure on a fine
 Gauss–Legendre rule), its nodes from the eigenvalues of the Jacobi matrix (Golub and Welsch).
@@ -12,6 +13,7 @@ Gauss–Legendre rule), its nodes from the eigenvalues of the Jacobi matrix (Gol
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -23,9 +25,10 @@ from scipy.stats import qmc
 Rule = tuple[np.ndarray, np.ndarray]  # nodes and weights
 HalfLaw = Callable[..., Rule]  # a parameter in (0, 1) → points of the half line, and their density in it
 
-PER_AXIS = {1: 64, 2: 32, 3: 12}
-SOBOL = 4096
 REACH = 14.0  # the half line ends here: φ(14) is 1e-43
+SCRAMBLINGS = 16
+WIDER = 2.4  # how much wider the law of shuffled points is, k (t² − 1)
+PANEL = 16  # nodes of a panel
 
 
 @lru_cache(maxsize=16)
@@ -76,19 +79,33 @@ def tensor(axes: list[Rule]) -> Rule:
     return z, weights
 
 
-def normal_nodes(k: int, points: int | None = None) -> Rule:
-    """Nodes z (Q, k) and weights of N(0, I_k); ``points`` for each axis, or in all for k > 3."""
-    if k <= max(PER_AXIS):
-        return tensor([symmetric_rule(points or PER_AXIS[k], normal_half)] * k)
-    return sobol_normals(k, points or SOBOL)
+def panels(cuts: np.ndarray, density: Callable[[np.ndarray], np.ndarray]) -> Rule:
+    """Gauss–Legendre nodes (rows, nodes) between the cuts of every row (rows, m), and weights for a density."""
+    x, w = np.polynomial.legendre.leggauss(PANEL)
+    low, half = cuts[:, :-1, None], np.diff(cuts)[:, :, None] / 2
+    nodes = (low + half * (x + 1)).reshape(len(cuts), -1)
+    weights = (half * w).reshape(len(cuts), -1) * density(nodes)
+    return nodes, weights / weights.sum(axis=1, keepdims=True)
 
 
-def sobol_normals(k: int, points: int) -> Rule:
+def sobol_normals(k: int, points: int, seed: int = 0) -> Rule:
     """Scrambled Sobol points of N(0, I_k), (Q, k), with equal weights; Q is the next power of two."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        cube = qmc.Sobol(k, rng=np.random.default_rng(0)).random_base2(max(0, (points - 1).bit_length()))
+        cube = qmc.Sobol(k, rng=np.random.default_rng(seed)).random_base2(max(0, (points - 1).bit_length()))
     return ndtri(np.clip(cube, 1e-15, 1 - 1e-15)), np.full(len(cube), 1 / len(cube))
+
+
+def shuffled_normals(k: int, points: int) -> Rule:
+    """SCRAMBLINGS independent sets of nodes of N(0, I_k), one after the other, of equal mass.
+
+    They are Sobol points of the wider law N(0, t² I) with weights ∝ exp(−|z|²/2 + |z|²/(2t²)), because the mean of a
+    label that grows with z comes from the tails, which points of the law itself reach too rarely.
+    """
+    t = math.sqrt(1 + WIDER / k)
+    sets = [t * sobol_normals(k, -(-points // SCRAMBLINGS), seed)[0] for seed in range(SCRAMBLINGS)]
+    masses = [np.exp(-(z**2).sum(axis=1) * (1 - 1 / t**2) / 2) for z in sets]
+    return np.concatenate(sets), np.concatenate([p / p.sum() for p in masses]) / SCRAMBLINGS
 
 
 def corners(k: int) -> Rule:

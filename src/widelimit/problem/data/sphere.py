@@ -16,31 +16,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
-from scipy import stats
-from scipy.special import ndtr
 
 from widelimit.frozen import As, argument, count, nonnegative, static
 from widelimit.problem.data.data_law import SAMPLES, normals
-from widelimit.problem.data.nodes import (
-    PER_AXIS,
-    SOBOL,
-    Rule,
-    normal_nodes,
-    sobol_normals,
-    sphere_half,
-    symmetric_rule,
-    tensor,
-)
-from widelimit.problem.data.target import Given, Target, TargetLaw, check_nodes, parsed
+from widelimit.problem.data.resolved_law import ResolvedLaw
+from widelimit.problem.data.target import Counts, Given, Target, check_nodes, parsed
 
 
-class SphereLaw(TargetLaw):
+class SphereLaw(ResolvedLaw):
     """y = h(x_1, …, x_k) + noise · G for x uniform on the sphere of radius √d.
 
     d        dimension, a whole number of at least k + 2, or ``math.inf``
     target   h, an expression in z (k = 1) or z1, …, zk, or a JAX-traceable function of an array (…, k)
     noise    standard deviation of the noise of the labels
-    nodes    points for each of up to three kept axes; in all for more
+    nodes    points for each of up to three kept axes, one number or one each; in all for more; if left out, as many
+             as the target and the neurons need
     k        how many coordinates a function depends on; known from an expression
     samples  draws that stand for the law in full coordinates, where the risk has no formula
 
@@ -55,7 +45,7 @@ class SphereLaw(TargetLaw):
     d: float = static()
     target: As[Given, Target] = argument(form=parsed)
     noise: float = nonnegative("0.1", default=0.0)
-    nodes: int | None = static(check_nodes, default=None)
+    nodes: int | Counts | None = static(check_nodes, default=None)
     k: int | None = static(default=None)
     samples: int = count("4096", default=SAMPLES)
 
@@ -63,11 +53,6 @@ class SphereLaw(TargetLaw):
     def on_sphere(self) -> bool:
         """|x| = √d."""
         return math.isfinite(self.d)
-
-    @property
-    def rule(self) -> Rule:
-        """Nodes of the law of z."""
-        return sphere_nodes(self.kept, self.d, self.nodes) if self.on_sphere else normal_nodes(self.kept, self.nodes)
 
     def deviations(self, z: np.ndarray) -> np.ndarray:
         """τ at every node."""
@@ -80,22 +65,3 @@ class SphereLaw(TargetLaw):
 
 
 sphere = SphereLaw
-
-
-def sphere_nodes(k: int, d: float, points: int | None) -> Rule:
-    """Nodes z (Q, k) and weights of the first k coordinates of a uniform point of the sphere |x|² = d in R^d.
-
-    One axis after the other: given z_1, …, z_j the next coordinate is that of a sphere in d − j dimensions.
-    """
-    if k > max(PER_AXIS):
-        return _sobol_on_sphere(k, d, *sobol_normals(k + 1, points or SOBOL))
-    axes = [symmetric_rule(points or PER_AXIS[k], sphere_half, d - j) for j in range(k)]
-    z, weights = tensor(axes)
-    left = np.cumprod(np.concatenate([np.ones((len(z), 1)), 1 - z[:, :-1] ** 2], axis=1), axis=1)
-    return math.sqrt(d) * z * np.sqrt(left), weights
-
-
-def _sobol_on_sphere(k: int, d: float, x: np.ndarray, weights: np.ndarray) -> Rule:
-    rest = stats.chi2(d - k).ppf(ndtr(x[:, k]))
-    g = x[:, :k]
-    return math.sqrt(d) * g / np.sqrt((g**2).sum(axis=1) + rest)[:, None], weights

@@ -45,6 +45,7 @@ class Opaque(Frozen):
         return getattr(self.function, "__name__", repr(self.function))
 
 
+Counts = tuple[int, ...]
 Target = Expression | Opaque
 Given = str | Expression | Opaque | Callable[..., Array]
 
@@ -79,10 +80,11 @@ def evaluate(target: Target, z: Array | np.ndarray) -> Array:
 
 
 def check_nodes(name: str, nodes: Any) -> None:
-    """Raise an InputError unless a number of nodes is None or even: the rules mirror a half line."""
-    if nodes is not None:
-        require_count(name, nodes, "64")
-        require(nodes % 2 == 0, "nodes must be an even number of at least 2", nodes, "try nodes=64")
+    """Raise an InputError unless a number of nodes, or each of several, is None or even: rules mirror a half line."""
+    for count in nodes if isinstance(nodes, list | tuple) and nodes else (nodes,):
+        if count is not None:
+            require_count(name, count, "64")
+            require(count % 2 == 0, "nodes must be an even number of at least 2", nodes, "try nodes=64")
 
 
 class TargetLaw(DataLaw):

@@ -1,0 +1,75 @@
+"""How a landscape that is not exact knows its errors: by another version of itself.
+
+    error of X = SAFETY · |X − X of the other landscape| + rounding
+
+The other one is finer as a rule. Public functions and moves go on to it until two in a row agree, as long as they may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from widelimit.potentials.landscape import Landscape
+
+AFFORDABLE = 2.0**25  # features of all neurons together on a landscape that a dynamics may climb to
+MOVING = 1e-8  # error of V and U, relative to √(R# U) and U, at which neurons move: that of the solvers
+HEADROOM = 10.0  # a landscape is certified with this much to spare where a move begins, so that neurons may move
+SAFETY = 2.0
+ROUNDING = 1e-13
+
+
+class Errors(NamedTuple):
+    """How far V (n,), U (n, n), ∇Ψ (n, D) and R may be off at the points of ρ, in the field of ρ."""
+
+    V: np.ndarray
+    U: np.ndarray
+    gradient: np.ndarray
+    risk: float
+
+
+class Rung(NamedTuple):
+    """How fine a landscape is: its tolerance, and its height above the coarsest."""
+
+    tolerance: float
+    height: int = 0
+
+    @property
+    def truncation(self) -> float:
+        """Size of the terms of series that are left out."""
+        return self.tolerance if self.height == 0 else self.tolerance / 100
+
+    @property
+    def doubled(self) -> int:
+        """How many times as long the longest series and rules of fixed size are: once, above the coarsest twice."""
+        return 1 if self.height == 0 else 2
+
+
+class Refinement:
+    """The way to another landscape; to JAX one is like any other, so that compiled functions do not see it.
+
+    make     makes it; None if there is none
+    climbs   whether it takes the place of a landscape that is not accurate enough; the finest, and the one above a
+             landscape whose nodes the user chose, only measures the error
+    """
+
+    def __init__(self, make: Callable[[], Landscape | None], climbs: bool):
+        self.make, self.climbs = make, climbs
+
+    @cached_property
+    def landscape(self) -> Landscape | None:
+        """The other landscape, made when it is first asked for."""
+        return self.make()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Refinement)
+
+    def __hash__(self) -> int:
+        return hash(Refinement)
+
+
+EXACT = Refinement(lambda: None, False)

@@ -1,0 +1,129 @@
+"""Nodes and weights of the kept coordinates z ∈ R^k: expectations of labels and of features are sums over them.
+
+    z ~ N(0, I_k), or the first k coordinates of a uniform point of the sphere |x|² = d in R^d
+
+    k ≤ 3    one axis after the other. On the sphere, given z_1, …, z_{j−1}, the next is √(d − Σ_{i<j} z_i²) T with T
+             the first coordinate of a unit sphere in d − j + 1 dimensions. An axis has a Gauss rule of each half line,
+             or panels between the breaks of the target (widelimit.problem.data.breaks).
+    k > 3    scrambled Sobol points, a few independent sets of them
+
+Unless their number is given, the points of each axis are doubled until E y and E y² no longer change, so that the
+labels are resolved; whether features are, too, is for a landscape to see, which compares two laws.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+from scipy.special import ndtr
+
+from widelimit.problem.data.breaks import Breaks, breaks_of
+from widelimit.problem.data.nodes import (
+    PANEL,
+    Rule,
+    normal_half,
+    panels,
+    shuffled_normals,
+    sphere_half,
+    symmetric_rule,
+)
+from widelimit.problem.data.target import Target, evaluate
+
+PER_AXIS = {1: 64, 2: 32, 3: 12}
+MOST_PER_AXIS = {1: 4096, 2: 256, 3: 48}
+MOST_NODES = 2**19
+SHUFFLED = 8192
+LARGEST_GAUSS = 128
+FEWEST_PANELS = 8
+REACH = 12.0  # of an axis cut into panels: φ(12) is 2e-32
+RESOLVED = 1e-11  # relative change of E y and E y² that is none
+
+Counts = tuple[int, ...]
+
+
+def kept_rule(target: Target, d: float, counts: Counts) -> Rule:
+    """Nodes z (Q, k) and weights (Q,) for a target on R^k, d = ∞, or on the sphere in R^d."""
+    k = len(counts)
+    if k > max(PER_AXIS):
+        return _shuffled(k, d, counts[0])
+    return iterated_rule(breaks_of(target, k), d, counts)
+
+
+def counts_of(target: Target, k: int, d: float, nodes: int | Counts | None) -> Counts:
+    """Points of each axis, for more than three axes in all: those asked for, or as many as the target needs."""
+    if nodes is not None:
+        return nodes if isinstance(nodes, tuple) else (nodes,) * k
+    if k > max(PER_AXIS):
+        return (SHUFFLED,) * k
+    breaks, counts = breaks_of(target, k), (PER_AXIS[k],) * k
+    moments = _moments(target, iterated_rule(breaks, d, counts))
+    for axis in range(k):
+        while counts[axis] < MOST_PER_AXIS[k]:
+            finer = tuple(2 * n if i == axis else n for i, n in enumerate(counts))
+            better = _moments(target, iterated_rule(breaks, d, finer))
+            if np.all(np.abs(better - moments) <= RESOLVED * (math.sqrt(abs(better[1])) + abs(better))):
+                break
+            counts, moments = finer, better
+    return counts
+
+
+def other_counts(counts: Counts) -> Counts:
+    """Points of a rule to compare with: twice as many on each axis, or half as many where those would be too many."""
+    doubled = math.prod(2 * n for n in counts) <= MOST_NODES
+    return tuple(2 * n if doubled else max(2, n // 4 * 2) for n in counts)
+
+
+def iterated_rule(breaks: Breaks, d: float, counts: Counts) -> Rule:
+    """The rule with so many points on every axis, more where it is cut."""
+    k = len(counts)
+    z, p = np.zeros((1, k)), np.ones(1)
+    for place, axis in enumerate(breaks.order):
+        left = np.sqrt(d - (z**2).sum(axis=1)) if math.isfinite(d) else np.full(len(z), REACH)
+        cuts = breaks.on_axis(place, z, left)
+        if cuts.shape[1] == 0 and counts[axis] <= LARGEST_GAUSS:
+            law = (sphere_half, d - place) if math.isfinite(d) else (normal_half,)
+            t, w = (part[None] for part in symmetric_rule(counts[axis], *law))
+            value = left[:, None] * t if math.isfinite(d) else t
+        elif math.isfinite(d):
+            value, w = _panels_on_sphere(cuts / left[:, None], d - place, counts[axis])
+            value = left[:, None] * value
+        else:
+            value, w = panels(_with_edges(cuts, REACH, counts[axis]), lambda x: np.exp(-0.5 * x * x))
+        value, w = (np.broadcast_to(part, (len(z), part.shape[1])) for part in (value, w))
+        z = np.repeat(z, value.shape[1], axis=0)
+        z[:, axis] = value.ravel()
+        p = (p[:, None] * w).ravel()
+    return z, p
+
+
+def _panels_on_sphere(cuts: np.ndarray, dimension: float, count: int) -> Rule:
+    """Panels in the angle of T = sin v, of density cos(v)^{dimension − 2}."""
+    reach = min(math.pi / 2, REACH / math.sqrt(max(dimension - 2, 1)))
+    angles = np.clip(np.arcsin(np.clip(cuts, -1, 1)), -reach, reach)
+    v, w = panels(_with_edges(angles, reach, count), lambda v: np.cos(v) ** (dimension - 2))
+    return np.sin(v), w
+
+
+def _with_edges(cuts: np.ndarray, reach: float, count: int) -> np.ndarray:
+    """The cuts of every row among those of ±reach into about count/PANEL panels, narrower in the middle."""
+    number = max(FEWEST_PANELS, count // PANEL)
+    s = np.linspace(-1.0, 1.0, number + number % 2 + 1)
+    edges = np.broadcast_to(reach * s * (1 + s * s) / 2, (len(cuts), len(s)))
+    return np.sort(np.concatenate([edges, cuts], axis=1), axis=1)
+
+
+def _moments(target: Target, rule: Rule) -> np.ndarray:
+    """E y and E y²."""
+    y = np.asarray(evaluate(target, rule[0]), float)
+    return np.array([rule[1] @ y, rule[1] @ y**2])
+
+
+def _shuffled(k: int, d: float, points: int) -> Rule:
+    if math.isinf(d):
+        return shuffled_normals(k, points)
+    x, weights = shuffled_normals(k + 1, points)
+    rest = stats.chi2(d - k).ppf(ndtr(x[:, k]))
+    g = x[:, :k]
+    return math.sqrt(d) * g / np.sqrt((g**2).sum(axis=1) + rest)[:, None], weights
