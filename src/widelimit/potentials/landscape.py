@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -82,7 +82,8 @@ class Landscape(Frozen, ABC, eq=False):
 
     def energy(self, rho: Rho) -> float:
         """E(ρ) = ½ R(ρ) + λ ∫ v dρ."""
-        return float(self.energy_of(*self.measure(rho)))
+        points, weights = self.measure(rho)
+        return float(self.risk_of(points, weights) / 2 + weights @ self.penalty(points))
 
     def free_energy(self, rho: Density, beta: float) -> float:
         """F(ρ); without noise the energy alone."""
@@ -90,7 +91,15 @@ class Landscape(Frozen, ABC, eq=False):
 
     def risk_error(self, rho: Rho) -> float:
         """Standard error of R(ρ): 0 unless the risk is estimated from a draw."""
-        return 0.0
+        return float(self.risk_error_of(*self.measure(rho)))
+
+    def risk_error_of(self, points: Array, weights: Array) -> Array:
+        """Standard error of R(ρ) for points (n, D), or of every replica (R, n, D)."""
+        return jnp.zeros(points.shape[:-2])
+
+    def reporting(self, key: Array) -> Self:
+        """The landscape that estimates its risk from the draws of a key; itself where the risk needs no draw."""
+        return self
 
     @jax.jit
     def gradient(self, theta: Array, points: Array, weights: Array) -> Array:
@@ -117,7 +126,7 @@ class Landscape(Frozen, ABC, eq=False):
         return self.external(theta) + self.mean_pair(theta, points, weights) + self.penalty(theta)
 
     def energy_of(self, points: Array, weights: Array) -> Array:
-        """E for points and weights; traceable where `risk_of` is."""
+        """E for points and weights, as the flow descends it: its slope is Ψ. Traceable where `risk_of` is."""
         return self.risk_of(points, weights) / 2 + weights @ self.penalty(points)
 
     def rows(self, theta: ArrayLike) -> Array:

@@ -15,12 +15,15 @@ from functools import cached_property
 from typing import ClassVar
 
 from jax import Array
+from jax.scipy.special import ndtri
 from jax.typing import DTypeLike
 
 from widelimit.frozen import As, argument, count, nonnegative, static
-from widelimit.problem.data.data_law import Mixture, normals
+from widelimit.problem.data.data_law import SAMPLES, Mixture, normals
 from widelimit.problem.data.nodes import Rule, normal_nodes
 from widelimit.problem.data.target import Given, Target, TargetLaw, check_nodes, parsed
+
+PER_CELL = 32  # draws: the variance inside the outermost cells, which hold the tails, must be known
 
 
 class IndexModel(TargetLaw):
@@ -43,6 +46,14 @@ class IndexModel(TargetLaw):
         """One class; its labels are those of the nodes."""
         return Mixture((1.0,), (0.0,), ((int(self.d), (1.0,)),))
 
+    def slices(self, n: int) -> int:
+        """As many as leave enough draws to a cell."""
+        return max(1, int((n / PER_CELL) ** (1 / self.kept) + 1e-9))
+
+    def quantile(self, u: Array) -> Array:
+        """That of the normal law."""
+        return ndtri(u)
+
     def draw(self, key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
         """Independent standard normals."""
         return normals(key, shape, dtype)
@@ -51,10 +62,11 @@ class IndexModel(TargetLaw):
 class SingleIndex(IndexModel):
     """y = φ(x_1) + noise · G for x ~ N(0, I_d).
 
-    d      dimension, a whole number or ``math.inf``
-    link   φ, an expression in z such as ``"He1(z) - 0.5*He3(z)"`` or a JAX-traceable function
-    noise  standard deviation of the noise of the labels
-    nodes  how many points stand for the law of z
+    d        dimension, a whole number or ``math.inf``
+    link     φ, an expression in z such as ``"He1(z) - 0.5*He3(z)"`` or a JAX-traceable function
+    noise    standard deviation of the noise of the labels
+    nodes    how many points stand for the law of z
+    samples  draws that stand for the law where a custom neuron leaves no formula
 
     >>> single_index(100, "He3(z)").sentence
     'x ~ N(0, I), y = He3(z), z = x_1'
@@ -66,6 +78,7 @@ class SingleIndex(IndexModel):
     link: As[Given, Target] = argument(form=parsed)
     noise: float = nonnegative("0.1", default=0.0)
     nodes: int | None = static(check_nodes, default=None)
+    samples: int = count("4096", default=SAMPLES)
 
     @cached_property
     def k(self) -> int:
@@ -76,11 +89,12 @@ class SingleIndex(IndexModel):
 class MultiIndex(IndexModel):
     """y = φ(x_1, …, x_k) + noise · G for x ~ N(0, I_d).
 
-    d      dimension, a whole number or ``math.inf``
-    k      number of directions the label depends on
-    link   φ, an expression in z1, …, zk or a JAX-traceable function of an array (…, k)
-    noise  standard deviation of the noise of the labels
-    nodes  points for each of up to three axes; in all for more; if left out, none for a polynomial in three to six
+    d        dimension, a whole number or ``math.inf``
+    k        number of directions the label depends on
+    link     φ, an expression in z1, …, zk or a JAX-traceable function of an array (…, k)
+    noise    standard deviation of the noise of the labels
+    nodes    points for each of up to three axes; in all for more; if left out, none for a polynomial in three to six
+    samples  draws that stand for the law where a custom neuron leaves no formula
 
     >>> multi_index(100, 2, "sign(z1)*abs(z2)").kept
     2
@@ -93,6 +107,7 @@ class MultiIndex(IndexModel):
     link: As[Given, Target] = argument(form=parsed)
     noise: float = nonnegative("0.1", default=0.0)
     nodes: int | None = static(check_nodes, default=None)
+    samples: int = count("4096", default=SAMPLES)
 
 
 single_index, multi_index = SingleIndex, MultiIndex

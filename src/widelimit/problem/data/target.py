@@ -6,6 +6,9 @@
     k   kept     how many coordinates it depends on
 
 Kept: z. One group: the other d − k directions. A law says how x is drawn and which nodes stand for z.
+
+Where draws stand for the law, each axis of z is cut into s slices of equal probability, and each of the s^k cells is
+drawn equally often: only what is left inside the cells is random.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from jax.typing import DTypeLike
 
 from widelimit.errors import require, require_count
 from widelimit.frozen import Frozen, static
-from widelimit.problem.data.data_law import DataLaw, Group, Nodes, check_dimension, require_finite
+from widelimit.problem.data.data_law import DataLaw, Draw, Group, Nodes, check_dimension, require_finite
 from widelimit.problem.data.nodes import Rule
 from widelimit.problem.expressions import Expression, expression
 
@@ -135,6 +138,26 @@ class TargetLaw(DataLaw):
             "avoid poles and logarithms of negative numbers",
         )
         return Nodes(z, p, y)
+
+    def slices(self, n: int) -> int:
+        """s, into how many slices n draws cut each axis of z; 1 where its coordinates are not independent."""
+        return 1
+
+    def quantile(self, u: Array) -> Array:
+        """The coordinate below which there is probability u."""
+        raise TypeError("a law whose axes are cut needs a quantile function")
+
+    def draws(self, key: Array, n: int) -> Draw:
+        """At least n draws with their labels h(z), equally many for each cell of z."""
+        k, s, d = self.kept, self.slices(n), require_finite(self.d, "samples")
+        each = max(2, -(-n // s**k))
+        x = self.draw(key, (s**k * each, d), float)
+        if s > 1:
+            cells = jnp.repeat(jnp.indices((s,) * k).reshape(k, -1).T, each, axis=0)
+            u = (cells + jax.random.uniform(jax.random.fold_in(key, 1), cells.shape)) / s
+            x = x.at[:, :k].set(self.quantile(jnp.clip(u, 2.0**-53, 1 - 2.0**-53)))
+        y = evaluate(self.target, x[:, :k]).astype(float)
+        return Draw(x, y, jnp.full(s**k, 1 / s**k), self.noise**2)
 
     def deviations(self, z: np.ndarray) -> np.ndarray:
         """Standard deviation of the other coordinates at the nodes z (Q, k), (Q,)."""
