@@ -103,6 +103,7 @@ CASES = {  # law, neuron, and R by another route
 DRAWS = 200
 
 
+@pytest.mark.filterwarnings("ignore:the risk of nearly parallel neurons")
 @pytest.mark.parametrize("name", CASES)
 def test_the_stated_error_covers_the_truth_as_often_as_it_should(name):
     """Two standard errors hold the truth in 95 % of 200 draws, up to 3 deviations of that count and the tails."""

@@ -14,16 +14,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import ClassVar
 
-from jax import Array
-from jax.scipy.special import ndtri
-from jax.typing import DTypeLike
-
 from widelimit.frozen import As, argument, count, nonnegative, static
-from widelimit.problem.data.data_law import SAMPLES, Mixture, normals
+from widelimit.problem.data.data_law import SAMPLES, Mixture
 from widelimit.problem.data.nodes import Rule, normal_nodes
 from widelimit.problem.data.target import Given, Target, TargetLaw, check_nodes, parsed
-
-PER_CELL = 32  # draws: the variance inside the outermost cells, which hold the tails, must be known
 
 
 class IndexModel(TargetLaw):
@@ -45,18 +39,6 @@ class IndexModel(TargetLaw):
     def mixture(self) -> Mixture:
         """One class; its labels are those of the nodes."""
         return Mixture((1.0,), (0.0,), ((int(self.d), (1.0,)),))
-
-    def slices(self, n: int) -> int:
-        """As many as leave enough draws to a cell."""
-        return max(1, int((n / PER_CELL) ** (1 / self.kept) + 1e-9))
-
-    def quantile(self, u: Array) -> Array:
-        """That of the normal law."""
-        return ndtri(u)
-
-    def draw(self, key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
-        """Independent standard normals."""
-        return normals(key, shape, dtype)
 
 
 class SingleIndex(IndexModel):
