@@ -211,7 +211,7 @@ def test_a_narrow_network_starts_as_the_first_neurons_of_a_wide_one():
 
 
 def test_streams_of_different_causes_and_seeds_are_unrelated():
-    drawn = [float(jax.random.normal(stream(s, c))) for s in (0, 1) for c in ("initial", "data", "noise", "batch")]
+    drawn = [float(jax.random.normal(stream(s, c))) for s in (0, 1) for c in ("initial", "data", "noise", "report")]
     assert len(set(drawn)) == len(drawn)
 
 

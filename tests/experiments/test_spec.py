@@ -85,11 +85,11 @@ def data_laws(draw, d):
     return draw(
         st.sampled_from(
             [
-                wl.data.gaussian_classes(d, draw(st.floats(0.01, 0.99)), informative),
+                wl.data.gaussian_classes(d, draw(st.floats(0.01, 0.99)), informative, samples=50),
                 wl.data.gaussian_classes(d, 0.5, weights=draw(values)[:2]),
                 wl.data.gaussian_classes(d, deviations=draw(values), labels=draw(values), weights=draw(values)),
-                wl.data.single_index(d, "He1(z) - 0.5*He3(z)", noise, nodes),
-                wl.data.multi_index(d, 2, "sign(z1)*abs(z2)", noise, nodes),
+                wl.data.single_index(d, "He1(z) - 0.5*He3(z)", noise, nodes, samples=100),
+                wl.data.multi_index(d, 2, "sign(z1)*abs(z2)", noise, nodes, 200),
                 wl.data.hypercube(d, "z1 + z1*z2 + z1*z2*z3", noise, samples=100),
                 wl.data.sphere(d, "z1*z2", noise, nodes, k=3),
             ]

@@ -40,6 +40,12 @@ def weighted(numbers):
     return classes(wl.neurons.ridge(ramp, outer="trained"), start, numbers)
 
 
+def drawn(numbers):
+    data = wl.data.hypercube(6, "z1 + z1*z2", noise=numbers["knot"], samples=64)
+    start = wl.initial.gaussian(numbers["scale"])
+    return wl.Problem(data, wl.neurons.ridge("relu"), start, ridge=numbers["ridge"], mobility={"w": numbers["rate"]})
+
+
 def solved(build, method, t_end, **usual):
     """A run that takes its numbers by name; ``method`` makes the method from the step."""
     return lambda **numbers: wl.solve(
@@ -54,6 +60,7 @@ RUNS = {
     "ParticleFlow": solved(weighted, lambda step: wl.ParticleFlow(12), 0.1),
     "NonlinearFlow": solved(weighted, lambda step: wl.NonlinearFlow(12, points=64), 0.1),
     "GD": solved(weighted, lambda step: wl.GD(12, step), 0.1),
+    "GD on draws": solved(drawn, lambda step: wl.GD(12, step), 0.1),
     "SGD": solved(weighted, lambda step: wl.SGD(12, step), 0.2),
     "noisy SGD": solved(weighted, lambda step: wl.SGD(12, step), 0.2, beta=50.0),
     "FiniteVolume": solved(radial, lambda step: wl.FiniteVolume(50), 0.2),

@@ -48,6 +48,21 @@ def test_samples_have_the_moments_of_the_law(name):
         assert np.abs(cross).max() <= 5 * (first**2).mean() / math.sqrt(N) + 1e-12
 
 
+@pytest.mark.parametrize("name", [name for name in LAWS if name != "empirical"])
+def test_draws_that_stand_for_a_law_have_its_moments(name):
+    """Parts of the law weigh what they should; noise of the labels is in the floor."""
+    law, *expected = LAWS[name]
+    draw = law.draws(jax.random.key(8), N)
+    x, y, p, floor = (np.asarray(v) for v in draw)
+    assert N <= len(x) == len(y) < 1.1 * N and p.sum() == pytest.approx(1) and len(y) % len(p) == 0
+    assert floor == law.noise**2
+    first, weights = x[:, 0], np.repeat(p, len(y) // len(p)) * len(p) / len(y)
+    for samples, mean in zip((y, y**2 + floor, first * y, first**2, first**4), expected, strict=True):
+        assert abs(weights @ samples - mean) <= 5 * samples.std() / math.sqrt(N) + 1e-12
+    if name == "hypercube":  # exact in what the label depends on
+        assert weights @ y == pytest.approx(1, abs=1e-12) and weights @ y**2 == pytest.approx(6, abs=1e-12)
+
+
 @pytest.mark.parametrize("name", ["multi index", "hypercube", "empirical", "sampler"])
 def test_blocks_are_fresh_obey_their_key_and_the_dtype(name):
     law = LAWS[name][0]
@@ -235,6 +250,8 @@ BAD = {
     "nodes of a sphere": (lambda: data.sphere(9, "z1", nodes=1), "nodes must", "1"),
     "no samples": (lambda: data.hypercube(9, "z1", samples=0), "samples must", "0"),
     "no samples, sphere": (lambda: data.sphere(9, "z1", samples=-1), "samples must", "-1"),
+    "no samples, classes": (lambda: data.gaussian_classes(9, 0.5, samples=0), "samples must", "0"),
+    "no samples, index": (lambda: data.single_index(9, "z", samples=0.5), "samples must", "0.5"),
     "reduced hypercube at finite d": (lambda: problem(data.hypercube(9, "z1"), reduced=True), "reduced", "9"),
     "full hypercube at d = inf": (lambda: problem(data.hypercube(inf, "z1")), "finite dimension", "inf"),
     "samples at d = inf": (lambda: data.single_index(inf, "z").sample(jax.random.key(0), 3, float), "finite", "inf"),

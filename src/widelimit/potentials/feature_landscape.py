@@ -49,28 +49,31 @@ class FeatureLandscape(Landscape, eq=False):
     def features(self, theta: Array) -> Array:
         """Φ(θ), (n, Q); traceable."""
 
-    def on_nodes(self, nodes: slice) -> Self:
+    def on_nodes(self, nodes: np.ndarray) -> Self:
         """The landscape of some of the nodes, their weights brought to the sum 1."""
         fit, per_node = self.fit, len(self.fit.p) // len(self.inputs)
         p, y = (part.reshape(-1, per_node)[nodes].ravel() for part in (fit.p, fit.y))
-        fit = LeastSquares(p * (len(self.inputs) / (nodes.stop - nodes.start)), y, fit.floor)
+        fit = LeastSquares(p * (len(self.inputs) / len(nodes)), y, fit.floor)
         return replace(self, fit=fit, inputs=self.inputs[nodes], sets=1)
 
+    @property
+    def nodes_of_sets(self) -> list[np.ndarray]:
+        """Which nodes belong to each of the independent sets."""
+        return np.array_split(np.arange(len(self.inputs)), self.sets)
+
     def errors_at(self, points: Array, weights: Array) -> Errors:
-        """Standard errors of the means over sets of random nodes."""
+        """Standard errors of the means over sets of random nodes, or the distance to another landscape."""
         if self.sets == 1:
             return super().errors_at(points, weights)
-        size = len(self.inputs) // self.sets
-        parts = [all_of(self.on_nodes(slice(i * size, (i + 1) * size)), points, weights) for i in range(self.sets)]
-        spread = (np.std(part, axis=0, ddof=1) / math.sqrt(self.sets) for part in zip(*parts, strict=True))
-        return Errors(*spread)
+        parts = [all_of(self.on_nodes(nodes), points, weights) for nodes in self.nodes_of_sets]
+        V, U, gradient, _ = (np.std(part, axis=0, ddof=1) / math.sqrt(self.sets) for part in zip(*parts, strict=True))
+        return Errors(V, U, gradient, float(self.risk_error_of(points, weights)))
 
     def risk_error_of(self, points: Array, weights: Array) -> Array:
-        """Standard error of the mean over sets of random nodes, or the distance to a finer landscape."""
+        """Standard error of the mean over sets of random nodes, or the distance to another landscape."""
         if self.sets == 1:
             return super().risk_error_of(points, weights)
-        size = len(self.inputs) // self.sets
-        parts = [self.on_nodes(slice(i * size, (i + 1) * size)).risk_of(points, weights) for i in range(self.sets)]
+        parts = [self.on_nodes(nodes).risk_of(points, weights) for nodes in self.nodes_of_sets]
         return jnp.std(jnp.stack(parts), axis=0, ddof=1) / math.sqrt(self.sets)
 
     @property

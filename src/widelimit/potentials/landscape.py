@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -101,7 +101,8 @@ class Landscape(Frozen, ABC, eq=False):
     def energy(self, rho: Rho) -> float:
         """E(ρ) = ½ R(ρ) + λ ∫ v dρ."""
         points, weights = self.measure(rho)
-        return float(self.resolving(points).energy_of(points, weights))
+        land = self.resolving(points)
+        return float(land.risk_of(points, weights) / 2 + weights @ land.penalty(points))
 
     def free_energy(self, rho: Density, beta: float) -> float:
         """F(ρ); without noise the energy alone."""
@@ -117,6 +118,10 @@ class Landscape(Frozen, ABC, eq=False):
         if self.other is None:
             return jnp.zeros(points.shape[:-2])
         return SAFETY * jnp.abs(self.risk_of(points, weights) - self.other.risk_of(points, weights))
+
+    def reporting(self, key: Array) -> Self:
+        """The landscape that estimates its risk from the draws of a key; itself where the risk needs no draw."""
+        return self
 
     def errors(self, rho: Rho) -> Errors:
         """How far `V`, `U`, `grad_psi` and `risk` may be off at the points of ρ, in the field of ρ."""
@@ -182,7 +187,7 @@ class Landscape(Frozen, ABC, eq=False):
         return self.external(theta) + self.mean_pair(theta, points, weights) + self.penalty(theta)
 
     def energy_of(self, points: Array, weights: Array) -> Array:
-        """E for points and weights; traceable where `risk_of` is."""
+        """E for points and weights, as the flow descends it: its slope is Ψ. Traceable where `risk_of` is."""
         return self.risk_of(points, weights) / 2 + weights @ self.penalty(points)
 
     def rows(self, theta: ArrayLike) -> Array:

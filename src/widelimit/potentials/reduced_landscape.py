@@ -58,7 +58,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
     sphere: UnitSphere | None
     orders: Orders = static()
 
-    def on_nodes(self, nodes: slice) -> ReducedLandscape:
+    def on_nodes(self, nodes: np.ndarray) -> ReducedLandscape:
         """The landscape of some of the nodes, their weights brought to the sum 1."""
         return replace(super().on_nodes(nodes), tau=self.tau[:, nodes])
 

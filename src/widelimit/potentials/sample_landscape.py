@@ -1,17 +1,28 @@
 """Landscape of a finite set of samples.
 
-    Φ_q(θ) = σ*(x_q; θ),   p_q = 1/M,   q = 1, …, M
+    Φ_q(θ) = σ*(x_q; θ),   q = 1, …, M
 
-    x_q, y_q   the rows of a data set: exact
-               a fixed draw from a law without a formula: R has the standard error sd (y − f)²/√M, as for any test set
+    data set   x_q, y_q are its rows and p_q = 1/M: exact
+    any law    two independent sets of draws, m from each of its parts c (widelimit.problem.data.data_law): p_q = p_c/m
+
+    descended on   V, U, Ψ, ∇Ψ: one fixed set
+    reported       R = Σ_c p_c mean_c e + floor,   error² = Σ_c p_c² s_c²/m,   s_c² the variance of e = (y − f)² in c
+                   where the law has groups e is the mean over x = (z, x') and its mirror image (z, −x'), m pairs, so
+                   that what is odd in x' cancels; pairs would be of less use to descend on
+
+The network has never met the draw its risk is reported on, so R has no bias and the error is that of R(ρ_t), whatever
+the network did before. The draw is the same at all times and another one for each seed and replica; it is made anew
+for each risk and never stored. What the error does not cover: a flow that descends on M samples arrives at another
+ρ_t than the flow of the law itself, by an amount of order M^{−1/2}. Two values of ``samples`` show how much that is.
 
 Any neuron qualifies; gradients are those of JAX.
 """
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -22,45 +33,94 @@ from widelimit.coordinates import Coordinates
 from widelimit.errors import InputError, require
 from widelimit.frozen import static
 from widelimit.potentials.feature_landscape import FeatureLandscape
-from widelimit.potentials.landscape import Rho
 from widelimit.potentials.least_squares import on_device
 from widelimit.problem.data import DataLaw, Empirical
 from widelimit.problem.neurons import Custom, Neuron
 from widelimit.problem.regularisers import Penalty
 
-DRAW = 20_231  # seed of the fixed draw, apart from the seeds of runs
+DRAW = 20_231  # seed of the draw that is descended on; what it reports on without a run is drawn from the next one
+
+
+SETS = 16  # into which the draw is cut to see its error
+
+
+class Estimate(NamedTuple):
+    """A risk and its standard error."""
+
+    risk: Array
+    error: Array
 
 
 class SampleLandscape(FeatureLandscape, eq=False):
     """V, U, Ψ, ∇Ψ, R over a finite set of samples, in all coordinates of the neuron.
 
     neuron  σ*
-    exact   whether the samples are the law itself
+    data    the law the samples were drawn from; None for a data set, which is its own law
+    key     of the draws the risk is reported on
+    paired  whether they have mirror images
     """
 
     neuron: Neuron
-    exact: bool = static()
+    data: DataLaw | None
+    key: Array
+    paired: bool = static()
 
     def features(self, theta: Array) -> Array:
         """σ*(x_q; θ), (n, M)."""
         return neuron_values(self.neuron, self.penalty.columns, theta, self.inputs).T
 
-    def risk_error(self, rho: Rho) -> float:
-        """Standard error of the risk; 0 for a data set, which is its own law."""
-        if self.exact:
-            return 0.0
-        square = np.asarray(self.fit.y - self.mean_features(*self.measure(rho))) ** 2
-        return float(square.std(ddof=1) / math.sqrt(len(square)))
+    def reporting(self, key: Array) -> Self:
+        """The landscape that estimates its risk from the draws of another key."""
+        return replace(self, key=key)
+
+    @jax.jit
+    def risk_of(self, points: Array, weights: Array) -> Array:
+        """R(ρ), estimated on fresh samples; exact for a data set."""
+        return super().risk_of(points, weights) if self.data is None else self.estimate(points, weights).risk
+
+    def risk_error_of(self, points: Array, weights: Array) -> Array:
+        """Standard error of R(ρ); 0 for a data set."""
+        return super().risk_error_of(points, weights) if self.data is None else self.estimate(points, weights).error
+
+    @property
+    def nodes_of_sets(self) -> list[np.ndarray]:
+        """Each set has samples of every part of the law, which stand one after the other."""
+        return [np.arange(i, len(self.inputs), self.sets) for i in range(self.sets)]
+
+    def energy_of(self, points: Array, weights: Array) -> Array:
+        """E on the samples that are descended on."""
+        return self.fit.risk(self.mean_features(points, weights)) / 2 + weights @ self.penalty(points)
+
+    @jax.jit
+    def estimate(self, points: Array, weights: Array) -> Estimate:
+        """R(ρ) and its error for points (n, D), or of every replica (R, n, D), each on a draw of its own."""
+        stack = points.reshape(-1, *points.shape[-2:])
+        replicas = jnp.arange(len(stack)), stack
+        found = jax.lax.map(lambda one: self._on_fresh_samples(one[0], one[1], weights), replicas)
+        return Estimate(*(part.reshape(points.shape[:-2]) for part in found))
+
+    def _on_fresh_samples(self, replica: Array, points: Array, weights: Array) -> Estimate:
+        assert self.data is not None
+        images = 2 if self.paired else 1
+        draw = self.data.draws(jax.random.fold_in(self.key, replica), -(-self.data.samples // images))
+        z, rest = jnp.split(draw.x, [self.data.kept], axis=1)
+        x = jnp.concatenate([jnp.concatenate([z, sign * rest], axis=1) for sign in (1, -1)[:images]])
+        f = replace(self, inputs=x).mean_features(points, weights).reshape(images, -1)
+        square = ((draw.y - f) ** 2).mean(axis=0).reshape(len(draw.p), -1)  # (parts, m)
+        spread = draw.p**2 @ square.var(axis=1, ddof=1) / square.shape[1]
+        return Estimate(draw.p @ square.mean(axis=1) + draw.floor, jnp.sqrt(spread))
 
 
 def sample_landscape(data: DataLaw, neuron: Neuron, penalty: Penalty) -> SampleLandscape:
-    """The landscape of a data set, or of a fixed draw from a law; the noise of the labels is in them."""
+    """The landscape of a data set, or of draws from a law."""
+    own, other = (jax.random.key(DRAW + i) for i in range(2))
     if isinstance(data, Empirical):
-        x, y = jnp.asarray(data.x), np.asarray(data.y)
-    else:
-        x, y = data.sample(jax.random.key(DRAW), data.samples, float)  # type: ignore[assignment]
-    fit = on_device(np.full(len(y), 1 / len(y)), np.asarray(y), 0.0)
-    return SampleLandscape(penalty, fit, x, neuron.form, isinstance(data, Empirical))
+        fit = on_device(np.full(len(data.y), 1 / len(data.y)), data.y, 0.0)
+        return SampleLandscape(penalty, fit, jnp.asarray(data.x), neuron.form, None, other, False)
+    draw = data.draws(own, data.samples)
+    m = len(draw.y) // len(draw.p)
+    fit = on_device(np.repeat(np.asarray(draw.p) / m, m), np.asarray(draw.y), draw.floor)
+    return SampleLandscape(penalty, fit, draw.x, neuron.form, data, other, bool(data.groups), sets=SETS)
 
 
 def check_custom(neuron: Custom, d: int) -> None:

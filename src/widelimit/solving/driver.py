@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 import jax
@@ -25,6 +25,7 @@ from widelimit.solving.protocol import Run, State, Tick
 from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
+from widelimit.solving.streams import stream
 from widelimit.solving.written import toml_of
 
 Ready = Callable[..., Run]
@@ -66,7 +67,8 @@ def drive(request: Request) -> Solution:
     began, settings = time.perf_counter(), request.settings
     run = request.ready(request.method, request.problem, settings.seed, settings.replicas)
     _check(request, run)
-    book = recorder(run.view, Saves(request.problem, settings.keep, request.observers))
+    view = replace(run.view, land=run.view.land.reporting(stream(settings.seed, "report")))
+    book = recorder(view, Saves(request.problem, settings.keep, request.observers))
     state, now, outcome = run.state, 0.0, "done"
     with _progress(request.progress, request.name, settings.t_end) as tick:
         try:

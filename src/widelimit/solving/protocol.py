@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-import numpy as np
 from jax import Array
 
 from widelimit.coordinates import Coordinates
@@ -34,33 +33,54 @@ class Dynamics(Protocol):
 class NeuronView:
     """How a state is looked at as neurons.
 
-    columns   of θ
+    land      whose risk is reported
     weights   (n,)
     theta     state ↦ θ (n, D), or (R, n, D) with replicas
-    risk      θ ↦ R, a number or (R,)
-    error     θ of one replica ↦ standard error of R, 0 where it is exact
     """
 
-    columns: Coordinates
+    land: Landscape
     weights: Array
     theta: Callable[[State], Array]
-    risk: Callable[[Array], Array]
-    error: Callable[[np.ndarray], float]
+
+    @property
+    def columns(self) -> Coordinates:
+        """Of θ."""
+        return self.land.penalty.columns
+
+    def risk(self, theta: Array) -> Array:
+        """R, a number or (R,)."""
+        return self.land.in_motion(theta).risk_of(theta, self.weights)
+
+    def error(self, theta: Array) -> Array:
+        """How far R may be off, 0 where it is exact; a number or (R,)."""
+        return self.land.in_motion(theta).risk_error_of(theta, self.weights)
 
 
 @dataclass(frozen=True)
 class CellView:
     """How a state is looked at as a density over cells.
 
-    density      state ↦ `Density`
-    risk         ρ ↦ R
-    free_energy  ρ ↦ F
+    land      whose risk is reported
+    beta      inverse temperature in the free energy
+    density   state ↦ `Density`
     """
 
-    columns: Coordinates
+    land: Landscape
+    beta: float
     density: Callable[[State], Density]
-    risk: Callable[[Density], float]
-    free_energy: Callable[[Density], float]
+
+    @property
+    def columns(self) -> Coordinates:
+        """Of θ."""
+        return self.land.penalty.columns
+
+    def risk(self, rho: Density) -> float:
+        """R(ρ)."""
+        return self.land.risk(rho)
+
+    def free_energy(self, rho: Density) -> float:
+        """F(ρ)."""
+        return self.land.free_energy(rho, self.beta)
 
 
 @dataclass(frozen=True)
@@ -83,16 +103,8 @@ class Run:
 
 
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:
-    """NeuronView whose risk is that of a landscape."""
-    return NeuronView(
-        land.penalty.columns, weights, theta, lambda theta: land.in_motion(theta).risk_of(theta, weights),
-        lambda theta: land.risk_error(theta),
-    )  # fmt: skip
-
-
-def view_cells(land: Landscape, beta: float, density: Callable[[State], Density]) -> CellView:
-    """A density whose risk is that of a landscape."""
-    return CellView(land.penalty.columns, density, land.risk, lambda rho: land.free_energy(rho, beta))
+    """Neurons whose risk is that of a landscape; the state is θ itself unless said otherwise."""
+    return NeuronView(land, weights, theta)
 
 
 def require_no_noise(problem: Problem, method: object) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import jax.numpy as jnp
 import numpy as np
 
 from widelimit.coordinates import Coordinates
@@ -70,15 +71,10 @@ class OfNeurons:
     theta: list[np.ndarray] = field(default_factory=list)
 
     def risk(self, state: State) -> np.ndarray:
-        """R(ρ) of a cloud (n, D), or of every replica (R, n, D); NaN where θ is not finite."""
+        """R(ρ) of a cloud (n, D), or of every replica (R, n, D); NaN if θ is not finite in one of them."""
         theta = self.view.theta(state)
-        good = np.isfinite(theta).all(axis=(-2, -1))
-        if good.all():
-            return np.asarray(self.view.risk(theta), float)
-        risk = np.full(good.shape, np.nan)
-        if good.any():
-            risk[good] = self.view.risk(theta[good])
-        return risk
+        good = bool(np.isfinite(theta).all())
+        return np.asarray(self.view.risk(theta), float) if good else np.full(theta.shape[:-2], np.nan)
 
     def save(self, t: float, state: State, risk: np.ndarray) -> None:
         """Keep a state."""
@@ -122,7 +118,7 @@ class OfNeurons:
     def _estimated(self, theta: np.ndarray) -> dict[str, float]:
         """Standard error of the last risk, where it is estimated from a draw of the data law."""
         last = theta.reshape(-1, *theta.shape[-2:])[0]
-        error = self.view.error(last) if np.isfinite(last).all() else 0.0
+        error = float(self.view.error(jnp.asarray(last))) if np.isfinite(last).all() else 0.0
         return {"standard_error": error} if error else {}
 
 

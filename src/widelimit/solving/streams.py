@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-CAUSES = ("initial", "data", "noise", "batch", "field")
+CAUSES = ("initial", "data", "noise", "report", "field")
 REPLICAS = 2**31  # replicas are told apart by numbers no block or step reaches
 
 

@@ -62,7 +62,8 @@ class Gibbs:
     risk         R(ρ_*)
     free_energy  F(ρ_*); for a sample with the estimated entropy, NaN in more than six coordinates
     gap          upper bound of the error of the free energy on these nodes; NaN for a sample
-    error        of the risk of a sample: standard error over independent runs, drift and bias of finite width; else 0
+    error        of the risk: for a sample the standard error over independent runs, drift and bias of finite width;
+                 where draws stand for the data their standard error; else 0
     """
 
     rho: Measure = field(repr=False)
@@ -206,7 +207,7 @@ def gibbs(
     for _ in range(TIGHTENED):
         box = [_tightened(side, mass) for side, mass in _panels(box, nodes, integrals, v)]
         nodes, integrals, v = _solved(here, box, panels, v)
-    return _result(integrals, v, nodes, names, problem.beta)
+    return _result(here, integrals, v, Cloud(nodes, integrals.weights(v)[0], names))
 
 
 def _on_cells(here: _Field, cells: Density, names: tuple[str, ...]) -> Gibbs:
@@ -215,8 +216,8 @@ def _on_cells(here: _Field, cells: Density, names: tuple[str, ...]) -> Gibbs:
     require(good, f"the cells must be a wl.Density over {', '.join(names)}", cells, "pass solution.final")
     integrals = here.on_nodes(cells.theta, cells.log_volumes.ravel())
     v = integrals.solve(np.zeros(len(integrals.fit.p)))
-    law = _result(integrals, v, cells.theta, names, here.beta)
-    return replace(law, rho=replace(cells, masses=law.rho.weights.reshape(cells.masses.shape)))
+    weights, _ = integrals.weights(v)
+    return _result(here, integrals, v, replace(cells, masses=weights.reshape(cells.masses.shape)))
 
 
 def _solved(here: _Field, box: Box, panels: int, v: np.ndarray) -> tuple[np.ndarray, _Integrals, np.ndarray]:
@@ -249,12 +250,13 @@ def _tightened(side: Side, mass: np.ndarray) -> Side:
     return float(edges[max(full[0] - 1, 0)]), float(edges[min(full[-1] + 2, len(mass))])
 
 
-def _result(integrals: _Integrals, v: np.ndarray, nodes: np.ndarray, names: tuple[str, ...], beta: float) -> Gibbs:
-    weights, log_z = integrals.weights(v)
-    free_energy, risk = integrals.primal(v)
-    log_density = -beta * (integrals.features @ v + integrals.penalty) - log_z
+def _result(here: _Field, integrals: _Integrals, v: np.ndarray, rho: Measure) -> Gibbs:
+    """The law with its risk as the landscape reports it: on fresh draws where draws stand for the data."""
+    free_energy, fitted = integrals.primal(v)
+    log_density = -here.beta * (integrals.features @ v + integrals.penalty) - integrals.weights(v)[1]
     gap = max(free_energy - integrals.dual(v), 0.0)
-    return Gibbs(Cloud(nodes, weights, names), log_density, risk, free_energy, gap, beta)
+    risk, error = here.land.risk(rho), here.land.risk_error(rho)
+    return Gibbs(rho, log_density, risk, free_energy + (risk - fitted) / 2, gap, here.beta, error)
 
 
 def _require_no_grid(points: Any, on: Any, names: tuple[str, ...]) -> None:

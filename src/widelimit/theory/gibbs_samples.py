@@ -4,11 +4,12 @@
 
 Scheme: independent runs of N neurons (ParticleFlow, reduced coordinates where the data allow it) for five times 1/λ, of
 which the last half is kept at times 1/(2λ) apart. The risk is that of all neurons kept together. Its error bar is the
-sum of three parts, each of which can dominate:
+sum of four parts, each of which can dominate:
 
     spread   standard error over the runs (jackknife)
     drift    first half of what is kept against the second
     bias     N neurons against N/2
+    draw     standard error of the risk where it is estimated from draws of the data law, else 0
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def sampled(problem: Problem, n: int, seed: int) -> Sampled:
     rho = _pooled(problem, wide)
     few = len(problem.reduced_coordinates) <= MOST_COORDINATES
     energy = free_energy(problem)(rho) if few else math.nan
-    return Sampled(rho, risk, energy, spread + drift + bias)
+    draw = landscape(problem, reduced=_is_reduced(problem)).risk_error(rho)
+    return Sampled(rho, risk, energy, spread + drift + bias + draw)
 
 
 def _draws(problem: Problem, n: int, seed: int) -> np.ndarray:

@@ -42,7 +42,7 @@ from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import stretches
-from widelimit.solving.protocol import Run, Tick, require_single, view_cells
+from widelimit.solving.protocol import CellView, Run, Tick, require_single
 
 STEPS_PER_CALL = 256  # compiled together; after each call progress is reported and the grid may grow
 CROWDED = 1e-12  # mass in the outermost cells of a grid that makes it grow
@@ -150,7 +150,7 @@ def ready(method: FiniteVolume, problem: Problem, seed: int, replicas: int | Non
         f"the mass leaves every grid of {LARGEST} cells, or no step is short enough: use fewer cells, give the box it "
         "may move in, or raise tolerance"
     )
-    view = view_cells(land, problem.beta, Mass.density)
+    view = CellView(land, problem.beta, Mass.density)
     return Run(Mass(grid, masses), advance, view, lambda t: t, advice)
 
 

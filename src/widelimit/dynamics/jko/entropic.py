@@ -34,7 +34,7 @@ from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import proximal_steps, whole_steps
-from widelimit.solving.protocol import Run, Tick, view_cells
+from widelimit.solving.protocol import CellView, Run, Tick
 
 CELLS = 40
 MOST_CELLS = 20_000  # whose plan still fits in memory
@@ -138,7 +138,7 @@ def entropic_run(method: JKO, problem: Problem) -> Run:
         return state
 
     advice = f"the mass leaves every grid of {MOST_CELLS} cells: use fewer cells, or FiniteVolume"
-    view = view_cells(land, problem.beta, Mass.density)
+    view = CellView(land, problem.beta, Mass.density)
     return Run(Mass(grid, masses), advance, view, whole_steps(method.step), advice)
 
 

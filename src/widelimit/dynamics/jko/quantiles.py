@@ -39,7 +39,7 @@ from widelimit.problem.initial import Explicit
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import proximal_steps, whole_steps
 from widelimit.solving.placement import initial_factors, normal_masses
-from widelimit.solving.protocol import Run, Tick, view_cells
+from widelimit.solving.protocol import CellView, Run, Tick
 
 CELLS = 400
 SCORE = 6.0  # of the outermost edges
@@ -67,7 +67,7 @@ def quantile_run(method: JKO, problem: Problem) -> Run:
         return Density((edges,), weights, columns.names, (d,))
 
     advice = "the step cannot be solved: try a smaller one"
-    view = view_cells(land, problem.beta, density)
+    view = CellView(land, problem.beta, density)
     return Run(edges, advance, view, whole_steps(method.step), advice)
 
 

@@ -62,6 +62,21 @@ class Mixture(NamedTuple):
     groups: tuple[tuple[int, tuple[float, ...]], ...]
 
 
+class Draw(NamedTuple):
+    """Draws that stand for a law, equally many from each of its parts, one part after the other.
+
+    x      (M, d)
+    y      (M,), without the noise of the labels where it can be left out
+    p      probabilities of the parts, (S,)
+    floor  variance of the noise that was left out
+    """
+
+    x: Array
+    y: Array
+    p: Array
+    floor: float = 0.0
+
+
 class DataLaw(Value, ABC):
     """The law of (x, y). What is said here holds unless a field or a property of the law says otherwise."""
 
@@ -128,6 +143,11 @@ class DataLaw(Value, ABC):
     @abstractmethod
     def sample(self, key: Array, n: int, dtype: DTypeLike) -> tuple[Array, Array]:
         """n fresh pairs: x of shape (n, d), y of shape (n,)."""
+
+    def draws(self, key: Array, n: int) -> Draw:
+        """At least n draws in place of expectations, two or more from each part: here one part, the whole law."""
+        x, y = self.sample(key, max(n, 2), float)
+        return Draw(x, y, jnp.ones(1))
 
     def block(self, key: Array, index: Array, n: int, dtype: DTypeLike) -> tuple[Array, Array]:
         """The samples number index·n, …, (index + 1)·n − 1 of the stream that belongs to a key."""

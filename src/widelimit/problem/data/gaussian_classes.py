@@ -25,8 +25,18 @@ from jax import Array
 from jax.typing import DTypeLike
 
 from widelimit.errors import is_finite, is_number, require
-from widelimit.frozen import As, argument, static
-from widelimit.problem.data.data_law import DataLaw, Group, Mixture, Nodes, check_dimension, normals, require_finite
+from widelimit.frozen import As, argument, count, static
+from widelimit.problem.data.data_law import (
+    SAMPLES,
+    DataLaw,
+    Draw,
+    Group,
+    Mixture,
+    Nodes,
+    check_dimension,
+    normals,
+    require_finite,
+)
 
 Numbers = tuple[float, ...]
 
@@ -40,6 +50,7 @@ class GaussianClasses(DataLaw):
     deviations   instead of delta: the standard deviation of every class on the informative directions
     labels       of the classes (default: evenly spaced from 1 to −1)
     weights      their probabilities, or anything proportional to them (default: equal)
+    samples      draws that stand for the law where a custom neuron leaves no formula
 
     >>> gaussian_classes(d=320, delta=0.5, informative=60).groups[0].tau
     (1.5, 0.5)
@@ -55,6 +66,7 @@ class GaussianClasses(DataLaw):
     deviations: As[Sequence[float] | None, Numbers | None] = argument(default=None)
     labels: As[Sequence[float] | None, Numbers | None] = argument(default=None)
     weights: As[Sequence[float] | None, Numbers | None] = argument(default=None)
+    samples: int = count("4096", default=SAMPLES)
 
     def check(self) -> None:
         """One way to tell the classes apart, and as many labels and weights as classes."""
@@ -163,10 +175,20 @@ class GaussianClasses(DataLaw):
 
     def sample(self, key: Array, n: int, dtype: DTypeLike) -> tuple[Array, Array]:
         """n fresh pairs: x of shape (n, d), y of shape (n,)."""
-        d = require_finite(self.d, "samples")
         which, noise = jax.random.split(key)
-        pick = self._classes(which, n)
-        z = normals(noise, (n, d), dtype)
+        return self._inside(self._classes(which, n), normals(noise, (n, require_finite(self.d, "samples")), dtype))
+
+    def draws(self, key: Array, n: int) -> Draw:
+        """At least n draws, equally many in each class."""
+        classes = len(self.taus)
+        each = max(2, -(-n // classes))
+        z = normals(key, (classes * each, require_finite(self.d, "samples")), float)
+        x, y = self._inside(lambda values: jnp.repeat(jnp.asarray(values), each), z)
+        return Draw(x, y, jnp.asarray(self.probabilities))
+
+    def _inside(self, pick: Callable[[Numbers], Array], z: Array) -> tuple[Array, Array]:
+        """Normals z (n, d) brought to the deviations of their classes, and the labels."""
+        n, dtype = len(z), z.dtype
         scales = [jnp.broadcast_to(pick(g.tau).astype(dtype)[:, None], (n, int(g.d))) for g in self.groups]
         scale = scales[0][:, :1] if len(scales) == 1 else jnp.concatenate(scales, axis=1)
         return z * scale, pick(self.classes).astype(dtype)

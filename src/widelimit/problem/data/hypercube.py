@@ -16,6 +16,7 @@ import math
 from typing import ClassVar
 
 import jax
+import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
@@ -70,7 +71,15 @@ class Hypercube(TargetLaw):
         """Only d = ∞ is exact."""
         return "" if math.isinf(self.d) else "on the hypercube it is exact at d = math.inf only"
 
-    def draw(self, key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
+    def slices(self, n: int) -> int:
+        """The two signs: all corners of z count exactly, and only the other coordinates are drawn."""
+        return 2
+
+    def quantile(self, u: Array) -> Array:
+        """−1 in the lower half, 1 in the upper one."""
+        return jnp.where(u < 0.5, -1.0, 1.0)
+
+    def coordinates(self, key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
         """Independent signs."""
         return jax.random.rademacher(key, shape, dtype)
 

@@ -15,10 +15,9 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import DTypeLike
 
 from widelimit.frozen import As, argument, count, nonnegative, static
-from widelimit.problem.data.data_law import SAMPLES, normals
+from widelimit.problem.data.data_law import SAMPLES
 from widelimit.problem.data.resolved_law import ResolvedLaw
 from widelimit.problem.data.target import Counts, Given, Target, check_nodes, parsed
 
@@ -58,10 +57,9 @@ class SphereLaw(ResolvedLaw):
         """τ at every node."""
         return np.sqrt((self.d - (z**2).sum(axis=1)) / (self.d - self.kept)) if self.on_sphere else np.ones(len(z))
 
-    def draw(self, key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
+    def placed(self, g: Array) -> Array:
         """Normal points, brought to the sphere."""
-        x = normals(key, shape, dtype)
-        return math.sqrt(self.d) * x / jnp.linalg.norm(x, axis=1, keepdims=True)
+        return math.sqrt(self.d) * g / jnp.linalg.norm(g, axis=1, keepdims=True)
 
 
 sphere = SphereLaw

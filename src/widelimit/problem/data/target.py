@@ -6,6 +6,9 @@
     k   kept     how many coordinates it depends on
 
 Kept: z. One group: the other d − k directions. A law says how x is drawn and which nodes stand for z.
+
+Where draws stand for the law, each of the first k axes is cut into s slices of equal probability, and each of the s^k
+cells is drawn equally often: only what is left inside the cells is random.
 """
 
 from __future__ import annotations
@@ -20,13 +23,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.scipy.special import ndtri
 from jax.typing import DTypeLike
 
 from widelimit.errors import require, require_count
 from widelimit.frozen import Frozen, static
-from widelimit.problem.data.data_law import DataLaw, Group, Nodes, check_dimension, require_finite
+from widelimit.problem.data.data_law import DataLaw, Draw, Group, Nodes, check_dimension, normals, require_finite
 from widelimit.problem.data.nodes import Rule
 from widelimit.problem.expressions import Expression, expression
+
+PER_CELL = 32  # draws: the variance inside the outermost cells, which hold the tails, must be known
 
 
 class Opaque(Frozen):
@@ -113,9 +119,21 @@ class TargetLaw(DataLaw):
     def rule(self) -> Rule:
         """The nodes of z and their weights."""
 
-    @abstractmethod
-    def draw(self, key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
-        """Inputs x, (n, d)."""
+    def coordinates(self, key: Array, shape: tuple[int, int], dtype: DTypeLike) -> Array:
+        """Independent coordinates, (n, d): standard normals unless a law says otherwise."""
+        return normals(key, shape, dtype)
+
+    def quantile(self, u: Array) -> Array:
+        """Such a coordinate from a uniform number."""
+        return ndtri(u)
+
+    def slices(self, n: int) -> int:
+        """s, into how many slices n draws cut each axis of z."""
+        return max(1, int((n / PER_CELL) ** (1 / self.kept) + 1e-9))
+
+    def placed(self, g: Array) -> Array:
+        """Inputs x from independent coordinates g, (n, d)."""
+        return g
 
     def check(self) -> None:
         """h has as many variables as it may have, and d leaves room for them."""
@@ -138,6 +156,17 @@ class TargetLaw(DataLaw):
         )
         return Nodes(z, p, y)
 
+    def draws(self, key: Array, n: int) -> Draw:
+        """At least n draws with their labels h(z), equally many for each cell of z."""
+        k, s, d = self.kept, self.slices(n), require_finite(self.d, "samples")
+        each = max(2, -(-n // s**k))
+        cells = jnp.repeat(jnp.indices((s,) * k).reshape(k, -1).T, each, axis=0)
+        u = (cells + jax.random.uniform(jax.random.fold_in(key, 1), cells.shape)) / s
+        first = self.quantile(jnp.clip(u, 2.0**-53, 1 - 2.0**-53))
+        x = self.placed(self.coordinates(key, (len(u), d), float).at[:, :k].set(first))
+        y = evaluate(self.target, x[:, :k]).astype(float)
+        return Draw(x, y, jnp.full(s**k, 1 / s**k), self.noise**2)
+
     def deviations(self, z: np.ndarray) -> np.ndarray:
         """Standard deviation of the other coordinates at the nodes z (Q, k), (Q,)."""
         return np.ones(len(z))
@@ -159,6 +188,6 @@ class TargetLaw(DataLaw):
 
     def sample(self, key: Array, n: int, dtype: DTypeLike) -> tuple[Array, Array]:
         """n fresh pairs: x of shape (n, d), y of shape (n,)."""
-        x = self.draw(key, (n, require_finite(self.d, "samples")), dtype)
+        x = self.placed(self.coordinates(key, (n, require_finite(self.d, "samples")), dtype))
         y = evaluate(self.target, x[:, : self.kept]).astype(dtype)
         return x, y + jnp.asarray(self.noise, dtype) * jax.random.normal(jax.random.fold_in(key, 1), y.shape, dtype)

@@ -1,7 +1,7 @@
 """Laws known by samples only: a finite data set, or a function that draws.
 
     empirical   (x, y) uniform over the M rows of a data set; the risk is the mean over them, exactly
-    sampler     any function key ↦ (x, y); the risk is estimated from a fixed draw, with a standard error
+    sampler     any function key ↦ (x, y); the risk is estimated from draws, with a standard error
 
 Nothing is kept and nothing is lost: no symmetry, no reduction.
 """
