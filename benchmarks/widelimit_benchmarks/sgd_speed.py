@@ -27,6 +27,7 @@ from widelimit.errors import InputError, require_count, require_known
 from widelimit.experiments.demo import TwoClasses
 from widelimit.problem.activations import ramp
 from widelimit.problem.problem import Problem
+from widelimit.solving.clock import Chunk
 from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import stream
 
@@ -79,7 +80,7 @@ def _best(peers: dict[str, Peer], repeats: int) -> dict[str, float]:
 def _ours(problem: Problem, method: SGD, theta: Array) -> Peer:
     fixed, keys = iteration(problem, method), (stream(0, "data"), stream(0, "noise"))
     plan = Plan(lambda start, stop: iter(()), keys, None)
-    return lambda: plan.moved(Leg(fixed, (0, STEPS["ours"]), 0.0), None, theta)
+    return lambda: plan.moved(Leg(fixed, Chunk(0, STEPS["ours"], float(STEPS["ours"])), 0.0), None, theta)
 
 
 def _floor(problem: Problem, theta: Array) -> Peer:

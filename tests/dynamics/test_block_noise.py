@@ -8,7 +8,6 @@ to the 1e-10 of the guard in the variance of Ξ.
 
 import dataclasses
 import functools
-import itertools
 import math
 import re
 import time
@@ -21,7 +20,9 @@ from scipy import stats
 
 import widelimit as wl
 from widelimit.dynamics import sgd
-from widelimit.dynamics.block_noise import block_noise, decays, variances
+from widelimit.dynamics.block_noise import Walk, block_noise, decays, variances
+from widelimit.dynamics.noise_bridge import noise_at
+from widelimit.solving.clock import Chunk
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.streams import stream, streams
 
@@ -32,34 +33,33 @@ CASES = {
     "ridge, decaying steps, batches": dict(
         shrink=[0.7, 0.75, 0.8, 0.85, 0.9, 0.95], spread=0.5 ** np.arange(6.0), batch=2
     ),
-    "steps left out on both sides": dict(
-        shrink=[1, 1, 0.9, 0.8, 1, 1], spread=[0, 0, 1, 2, 0, 0], moves=[0, 0, 1, 1, 0, 0]
-    ),
+    "steps without noise on both sides": dict(shrink=[1, 1, 0.9, 0.8, 1, 1], spread=[0, 0, 1, 2, 0, 0]),
     "weights that freeze while others move": dict(spread=[1, 1, 1, 0, 0, 0]),
     "weights that start late": dict(spread=[0, 0, 0, 1, 1, 1], batch=2),
     "weights that never move": dict(spread=[0, 0, 0, 0, 0, 0]),
-    "one step": dict(shrink=[0.9], spread=[0.7], moves=[1], batch=6),
+    "one step": dict(shrink=[0.9], spread=[0.7], batch=6),
 }  # fmt: skip
 
 
-def block(shrink=(1,) * 6, spread=(0.5, 1, 2, 1, 0.5, 1), moves=(1,) * 6, batch=1, d=25, dtype=float):
+def block(shrink=(1,) * 6, spread=(0.5, 1, 2, 1, 0.5, 1), batch=1, d=25, dtype=float):
     x = np.random.default_rng(0).normal(size=(len(spread) * batch, d)) * np.linspace(0.5, 2, d)
-    return (*tuple(jnp.asarray(part, dtype) for part in (x, shrink, spread)), jnp.asarray(moves, bool), batch)
+    x, shrink, spread = (jnp.asarray(part, dtype) for part in (x, shrink, spread))
+    return Walk(x, decays(shrink), spread), batch
 
 
-def by_block(monkeypatch, x, shrink, spread, moves):
+def by_block(monkeypatch, walk):
     """Covariance of (felt, Ξ) as the block makes it."""
-    rows, d = x.shape
+    x, (rows, d) = walk.x, walk.x.shape
     columns = iter((jnp.eye(rows, rows + d, dtype=x.dtype), jnp.eye(rows + d, dtype=x.dtype)[:, rows:]))
     monkeypatch.setattr(jax.random, "normal", lambda key, shape, dtype: next(columns))
-    noise = block_noise(jax.random.key(0), x, decays(shrink), spread, moves, rows + d)
+    noise = block_noise(jax.random.key(0), walk, rows + d)
     both = np.concatenate([noise.felt, (noise.fresh + noise.along.T @ x).T])
     return both @ both.T
 
 
-def by_steps(x, shrink, spread, batch):
+def by_steps(walk, batch):
     """Covariance of (felt, Ξ) from the recursion, with the columns of the identity for g^0, g^1, …"""
-    x, shrink, spread = (np.asarray(part, float) for part in (x, shrink, spread))
+    x, shrink, spread = (np.asarray(part, float) for part in (walk.x, walk.decay.shrink, walk.spread))
     d, normals = x.shape[1], np.eye(x.shape[1] * len(spread))
     w, felt = np.zeros((d, len(normals))), []
     for k in range(len(spread)):
@@ -71,17 +71,16 @@ def by_steps(x, shrink, spread, batch):
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_the_covariance_of_a_block_is_that_of_its_steps(case, monkeypatch):
-    x, shrink, spread, moves, batch = block(**case)
-    got, want = by_block(monkeypatch, x, shrink, spread, moves), by_steps(x, shrink, spread, batch)
-    used = np.concatenate([np.repeat(moves, batch), np.ones(x.shape[1], bool)])  # nobody asks the other samples
-    np.testing.assert_allclose(got[used][:, used], want[used][:, used], rtol=0, atol=1e-9 * max(1, want.max()))
+    walk, batch = block(**case)
+    got, want = by_block(monkeypatch, walk), by_steps(walk, batch)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-9 * max(1, want.max()))
 
 
 def test_variances_are_those_of_the_docstring():
-    _, shrink, spread, _, _ = block(**CASES["ridge so strong that signs alternate"])
-    D, ς2, B = np.concatenate([[1.0], np.cumprod(shrink)]), np.asarray(spread), len(spread)
+    (_, decay, spread), _ = block(**CASES["ridge so strong that signs alternate"])
+    D, ς2, B = np.concatenate([[1.0], np.cumprod(decay.shrink)]), np.asarray(spread), len(spread)
     v = np.array([sum((D[m] / D[k + 1]) ** 2 * ς2[k] for k in range(m)) for m in range(B + 1)])
-    got_v, factor, cross, end = variances(decays(shrink), spread)
+    got_v, factor, cross, end = variances(decay, spread)
     np.testing.assert_allclose(got_v, v[:B], rtol=1e-13)
     np.testing.assert_allclose(cross, v[:B] * D[B] / D[:B], rtol=1e-13)
     assert float(end) == pytest.approx(v[B], rel=1e-13)
@@ -91,12 +90,13 @@ def test_variances_are_those_of_the_docstring():
 
 def test_replicas_are_factorised_one_after_the_other():
     """Two batched factorisations at a time can wait for each other for ever in the thread pool of a CPU."""
-    x, shrink, spread, moves, _ = block()
+    walk, _ = block()
 
     def one(x):
-        return block_noise(jax.random.key(0), x, decays(shrink), spread, moves, 2)
+        noise = block_noise(jax.random.key(0), walk._replace(x=x), 2)
+        return noise_at(jax.random.key(0), walk._replace(x=x), noise, 3)
 
-    program = str(jax.make_jaxpr(jax.vmap(one))(jnp.stack([x, x])))
+    program = str(jax.make_jaxpr(jax.vmap(one))(jnp.stack([walk.x, walk.x])))
     shapes = re.findall(r"f64\[([\d,]+)\] = (?:cholesky|triangular_solve)", program)
     assert shapes and all(shape.count(",") == 1 for shape in shapes)
 
@@ -105,14 +105,14 @@ def test_replicas_are_factorised_one_after_the_other():
 def test_single_precision_survives_a_large_block_whose_weights_freeze_on_the_way(monkeypatch):
     """The conditional law of Ξ is then degenerate; the guard is 1e-4 of its variance."""
     spread = np.where(np.arange(32) < 20, 1e-3, 0.0)
-    x, shrink, spread, moves, _ = block((0.999,) * 32, spread, (1,) * 32, d=64, dtype="float32")
-    got, want = by_block(monkeypatch, x, shrink, spread, moves), by_steps(x, shrink, spread, 1)
+    walk, _ = block((0.999,) * 32, spread, d=64, dtype="float32")
+    got, want = by_block(monkeypatch, walk), by_steps(walk, 1)
     scale = np.sqrt(np.maximum(np.diag(want), np.diag(want)[-1]))
     assert np.abs((got - want) / scale / scale[:, None]).max() < 1e-3
 
 
 N, D, STEP, REPLICAS = 3, 9, 0.05, 4000
-STOPS = (0, 6, 18)  # blocks hold 4 samples: the first stop is inside one
+STOPS = (6.0, 17.4)  # blocks hold 4 samples: both stops are inside one, and the last step is shortened
 
 
 def noisy(batch):
@@ -132,32 +132,32 @@ move_all = jax.jit(jax.vmap(sgd.Iteration.move, (None, 0, (None, 0), None)))
 
 @functools.cache
 def ends(batch, stepwise, seed, replicas=REPLICAS):
-    """The last neurons (R, n, D): one start, one sequence of samples, R independent noises."""
+    """The neurons at both stops, (R, n, D) each: one start, one sequence of samples, R independent noises."""
     problem, method = noisy(batch)
     fixed = dataclasses.replace(sgd.iteration(problem, method), stepwise=stepwise)
     theta = jnp.broadcast_to(initial_neurons(problem, 0, N, False, None), (replicas, N, problem.D))
     keys = stream(0, "data"), streams(seed, "noise", replicas)
-    for first, last in itertools.pairwise(STOPS):
-        theta = move_all(fixed, theta, keys, (first, last))
-    return np.asarray(theta)
+    return [np.asarray(move_all(fixed, theta, keys, Chunk(0, math.ceil(stop), stop))) for stop in STOPS]
 
 
-def moments(theta):
-    """Numbers (R,) that see a, b and w, alone and together."""
-    a, b, w = theta[:, :, 0], theta[:, :, 1], theta[:, :, 2:]
+def moments(earlier, theta):
+    """Numbers (R,) that see a, b and w, alone and together, and the path to them."""
+    a, b, w, before = theta[:, :, 0], theta[:, :, 1], theta[:, :, 2:], earlier[:, :, 2:]
     start = np.asarray(initial_neurons(noisy(1 if w.shape[2] == D else 4)[0], 0, N, False, None))[:, 2:]
     square = np.sum(w**2, axis=2)
     raw = {
         "a": a[:, 0], "b": b[:, 0], "mean b": b.mean(axis=1), "|w|²": square[:, 0],
         "⟨w, w'⟩": np.sum(w[:, 0] * w[:, 1], axis=1), "⟨w, w(0)⟩": w[:, 0] @ start[0],
         "a |w|²": a[:, 0] * square[:, 0], "a b": a[:, 1] * b[:, 1],
+        "⟨w', w⟩ in time": np.sum(w[:, 0] * before[:, 0], axis=1), "a' a in time": a[:, 0] * earlier[:, 0, 0],
+        "|w'|²": np.sum(before[:, 0] ** 2, axis=1), "|w − w'|²": np.sum((w[:, 0] - before[:, 0]) ** 2, axis=1),
     }  # fmt: skip
     return raw | {f"({name})²": value**2 for name, value in raw.items()}
 
 
 def check_same_law(batch, seed, replicas=REPLICAS):
-    """Every moment within 5 standard errors (there are sixteen, and several seeds); Kolmogorov–Smirnov above 1e-4."""
-    blocks, plain = (moments(ends(batch, stepwise, seed + stepwise, replicas)) for stepwise in (False, True))
+    """Every moment within 5 standard errors (there are 24, and several seeds); Kolmogorov–Smirnov above 1e-4."""
+    blocks, plain = (moments(*ends(batch, stepwise, seed + stepwise, replicas)) for stepwise in (False, True))
     for name in blocks:
         error = math.hypot(blocks[name].std(), plain[name].std()) / math.sqrt(replicas)
         assert abs(blocks[name].mean() - plain[name].mean()) < 5 * error, name
@@ -188,8 +188,9 @@ def test_noisy_blocks_are_four_times_faster_than_the_plain_loop():
 
     def seconds_per_step(stepwise, steps):
         run = functools.partial(
-            jax.jit(sgd.Iteration.move), dataclasses.replace(fixed, stepwise=stepwise), theta, keys, (0, steps)
-        )
+            jax.jit(sgd.Iteration.move), dataclasses.replace(fixed, stepwise=stepwise), theta, keys,
+            Chunk(0, steps, float(steps)),
+        )  # fmt: skip
         run().block_until_ready()
         times = []
         for _ in range(8):

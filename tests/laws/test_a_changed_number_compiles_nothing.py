@@ -1,4 +1,4 @@
-"""Numbers are data: another Δ, κ, λ, β, ε, label, knot, rate or seed runs the same compiled code.
+"""Numbers are data: another Δ, κ, λ, β, ε, label, knot, rate, horizon or seed runs the same compiled code.
 
 Compilations are counted by JAX's own events, the small ones of single operations included. The order at which Mehler's
 series is certified is a number that decides a shape, chosen from a few: the values here are neighbours that share it.
@@ -49,8 +49,9 @@ def drawn(numbers):
 def solved(build, method, t_end, **usual):
     """A run that takes its numbers by name; ``method`` makes the method from the step."""
     return lambda **numbers: wl.solve(
-        build(BASE | usual | numbers), method(numbers.get("step", 0.01)), t_end, save=3, seed=numbers.get("seed", 0)
-    )
+        build(BASE | usual | numbers), method(numbers.get("step", 0.01)), numbers.get("longer", 1.0) * t_end, save=3,
+        seed=numbers.get("seed", 0),
+    )  # fmt: skip
 
 
 BASE = {"deviations": [1.5, 0.5], "labels": [1.0, -1.0], "scale": 0.8, "ridge": 0.1, "beta": INF, "knot": 0.5}
@@ -58,6 +59,7 @@ BASE |= {"rate": 1.0}
 RUNS = {
     "MeanField": solved(weighted, lambda step: wl.MeanField(64), 0.2),
     "ParticleFlow": solved(weighted, lambda step: wl.ParticleFlow(12), 0.1),
+    "noisy ParticleFlow": solved(weighted, lambda step: wl.ParticleFlow(12, noise_step=step), 0.1, beta=50.0),
     "NonlinearFlow": solved(weighted, lambda step: wl.NonlinearFlow(12, points=64), 0.1),
     "GD": solved(weighted, lambda step: wl.GD(12, step), 0.1),
     "GD on draws": solved(drawn, lambda step: wl.GD(12, step), 0.1),
@@ -79,7 +81,7 @@ CHANGES = [
 def test_another_number_runs_the_same_compiled_code(name):
     run = RUNS[name]
     run()
-    changes = [*CHANGES, *([{"step": 0.008}, {"seed": 5}] if name != "gibbs" else [])]
+    changes = [*CHANGES, *([{"step": 0.008}, {"seed": 5}, {"longer": 1.03}] if name != "gibbs" else [])]
     changes += [{"beta": 60.0}] if "noisy" in name or name == "gibbs" else []
     compiled = {}
     for change in changes:

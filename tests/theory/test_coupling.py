@@ -119,6 +119,13 @@ def test_infinite_dimension_is_compared_in_reduced_coordinates():
     assert result.parts == ("ND–PD", "PD–GD", "total")
 
 
+@pytest.mark.parametrize(("step", "times"), [(0.03, [0, 0.06, 0.1]), (5.0, [0, 0.1])])
+def test_all_dynamics_are_compared_at_whole_steps_and_at_the_end(step, times):
+    result = wl.compare(problem(), n=3, step=step, t_end=0.1, save=3, chain=("PD", "GD", "SGD"))
+    np.testing.assert_allclose(result.times, times, rtol=1e-15)
+    assert all((s.times == result.times).all() and s.times[-1] == 0.1 for s in result.solutions.values())
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -128,7 +135,6 @@ def test_infinite_dimension_is_compared_in_reduced_coordinates():
         ({"chain": ("SGD", "PDE")}, "chain must be neighbours"),
         ({"chain": ("SGD",)}, "chain must be neighbours"),
         ({"coordinates": "reduced"}, "SGD runs in full coordinates only"),
-        ({"step": 5.0}, "at least one step"),
         ({"problem": 3}, "compare needs a wl.Problem"),
         ({"problem": problem(beta=10.0)}, "needs beta = inf"),
     ],

@@ -41,6 +41,23 @@ class Decays(NamedTuple):
     left: Array
     shrink: Array
 
+    def cast(self, dtype: jnp.dtype) -> Decays:
+        """The decays in the precision of the samples; their product over a block is taken in double."""
+        return Decays(*(part.astype(dtype) for part in self))
+
+
+class Walk(NamedTuple):
+    """The noise part of W over the steps of a block, and the samples that feel it.
+
+    x       (B, d)    whole batches one after the other
+    decay             of every step
+    spread  (steps,)  variances ς²
+    """
+
+    x: Array
+    decay: Decays
+    spread: Array
+
 
 class Noise(NamedTuple):
     """What the noise of a block adds: to the pre-activations, to the coefficients C of the samples, and to W."""
@@ -60,13 +77,9 @@ def decays(shrink: Array) -> Decays:
     return Decays(jnp.tril(ratio, -1), earlier * jnp.exp(before), left, shrink)
 
 
-def block_noise(key: Array, x: Array, decay: Decays, spread: Array, moves: Array, n: int) -> Noise:
-    """The noise of a block for n neurons.
-
-    x       (B, d)    its samples, whole batches one after the other
-    spread  (steps,)  variances ς²
-    moves   (steps,)  whether the step does anything
-    """
+def block_noise(key: Array, walk: Walk, n: int) -> Noise:
+    """The noise of a block for n neurons."""
+    x, decay, spread = walk
     gram = x @ x.T
     first, second = jax.random.split(key)
     z = jax.random.normal(first, (len(x), n), x.dtype)
@@ -75,7 +88,7 @@ def block_noise(key: Array, x: Array, decay: Decays, spread: Array, moves: Array
     if len(spread) == 1:  # the only step feels nothing
         return Noise(jnp.zeros_like(z), jnp.zeros_like(z), jnp.sqrt(end) * g)
     batch = len(x) // len(spread)
-    feels, cross = (jnp.repeat(part, batch) for part in ((v > 0) & moves, cross))
+    feels, cross = (jnp.repeat(part, batch) for part in (v > 0, cross))
     cross = jnp.where(feels, cross, 0)[:, None]
     known = jnp.repeat(jnp.repeat(factor, batch, axis=0), batch, axis=1) * gram
     known = jnp.where(feels[:, None] & feels, known, jnp.eye(len(x), dtype=x.dtype))
@@ -86,13 +99,23 @@ def block_noise(key: Array, x: Array, decay: Decays, spread: Array, moves: Array
 @jax.custom_batching.sequential_vmap  # two batched factorisations at a time can wait for each other for ever on a CPU
 def _in_the_span(known: Array, gram: Array, cross: Array, end: Array, z: Array, xg: Array) -> tuple[Array, Array]:
     """L z and the bracket of Ξ, from K, G, c, v_B, z and X g, each (B, n); one replica after the other."""
-    eye = jnp.eye(len(gram), dtype=gram.dtype)
-    lower, basis = jnp.linalg.cholesky(known), jnp.linalg.cholesky(gram)
+    lower = jnp.linalg.cholesky(known)
+    return lower @ z, _bracket(lower, gram, cross, end, z, xg)
+
+
+@jax.custom_batching.sequential_vmap
+def along_given(known: Array, gram: Array, cross: Array, end: Array, felt: Array, xg: Array) -> Array:
+    """The bracket of Ξ where n = L z is given instead of z."""
+    lower = jnp.linalg.cholesky(known)
+    return _bracket(lower, gram, cross, end, solve_triangular(lower, felt, lower=True), xg)
+
+
+def _bracket(lower: Array, gram: Array, cross: Array, end: Array, z: Array, xg: Array) -> Array:
+    eye, basis = jnp.eye(len(gram), dtype=gram.dtype), jnp.linalg.cholesky(gram)
     seen = solve_triangular(lower, cross * basis, lower=True)
     turned = jnp.linalg.cholesky((1 + GUARD[gram.dtype.name]) * eye - seen.T @ seen / jnp.where(end > 0, end, 1)) - eye
     inside = turned @ solve_triangular(basis, xg, lower=True)
-    along = cross * solve_triangular(lower.T, z) + jnp.sqrt(end) * solve_triangular(basis.T, inside)
-    return lower @ z, along
+    return cross * solve_triangular(lower.T, z) + jnp.sqrt(end) * solve_triangular(basis.T, inside)
 
 
 def variances(decay: Decays, spread: Array) -> tuple[Array, Array, Array, Array]:

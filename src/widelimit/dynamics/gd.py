@@ -1,6 +1,6 @@
 """Gradient descent on the population risk.
 
-    θ_i ← θ_i − 2 s_k M ∇Ψ(θ_i; ρ^N) + √(4 s_k M/β) g_i^k,      s_k = ε ξ(kε)
+    θ_i ← θ_i − 2 s_k M ∇Ψ(θ_i; ρ^N) + √(4 s_k M/β) g_i^k,      s_k = ε ξ(kε), less for a last step cut by t_end
 
     θ   theta   (n, D)   full coordinates, or reduced ones, where the noise has a law of its own
     M   rates   (D,)     mobility at time kε
@@ -24,7 +24,7 @@ from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Steps, steps_of
-from widelimit.solving.clock import chunks, whole_steps
+from widelimit.solving.clock import Chunk, chunks, whole_steps
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan
@@ -41,18 +41,22 @@ class Descent(Frozen, eq=False):
     steps: Steps
     weights: Array
 
-    def step(self, k: Array, theta: Array, key: Array) -> Array:
-        """θ after step k."""
-        size, rates = self.steps.sizes(k), self.rules.rates(k * self.steps.step)
+    def step(self, k: Array, theta: Array, key: Array, share: Array) -> Array:
+        """θ after a share of step k."""
+        size, rates = share * self.steps.sizes(k), self.rules.rates(k * self.steps.step)
         moved = theta - 2 * size * rates * self.land.self_gradient(theta, self.weights)
         moved = self.rules.lengths(moved)
         if self.rules.is_noisy:
             moved = self.rules.kick(jax.random.fold_in(key, k), moved, rates, size)
         return self.rules.retract(moved)
 
-    def move(self, theta: Array, key: Array, span: tuple[int, int]) -> Array:
-        """θ after steps first, …, last − 1."""
-        return jax.lax.fori_loop(*span, lambda k, theta: self.step(k, theta, key), theta)
+    def move(self, theta: Array, key: Array, chunk: Chunk) -> Array:
+        """θ after some steps."""
+
+        def body(k: Array, theta: Array) -> Array:
+            return self.step(k, theta, key, chunk.share(k))
+
+        return jax.lax.fori_loop(chunk.first, chunk.last, body, theta)
 
     def on(self, land: Landscape) -> Descent:
         """The same descent on another landscape."""
@@ -68,8 +72,8 @@ def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
     descent = Descent(landscape(problem, reduced), rules_of(problem, reduced), steps, weights)
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
-        for span in chunks(start, stop, method.step, STEPS_PER_CALL):
-            yield Leg(descent, span, span[1] * method.step)
+        for chunk in chunks(start, stop, method.step, STEPS_PER_CALL):
+            yield Leg(descent, chunk, chunk.end * method.step)
 
     plan = Plan(legs, streams(seed, "noise", replicas), replicas, "together", descent.land, weights)
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"

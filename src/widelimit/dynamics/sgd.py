@@ -1,7 +1,7 @@
 """Stochastic gradient descent, in exact blocks.
 
     θ_i ← θ_i + 2 s_k M [ (1/b) Σ_{x, y in batch k} (y − f(x; θ)) ∇σ*(x; θ_i) − λ ∇v(θ_i) ] + √(4 s_k M/β) g_i^k
-    s_k = ε ξ(kε),    M = diag(m_a, m_b, m_w) at time kε
+    s_k = ε ξ(kε), less for a last step cut by t_end,    M = diag(m_a, m_b, m_w) at time kε
 
     w   W (n, d)   a (n,)   b (n,)          neurons
     X   (B, d)     Y (B,)                   the samples of a block, drawn from the block's own key, never stored
@@ -15,10 +15,11 @@ D_k = Π_{l<k} (1 − 2 s_l m_w λ),
 
 Two matrix products for each block (S, and Cᵀ X) replace two matrix–vector products for each sample; the
 iterates are those of the plain loop up to rounding. The triangular sum is itself blocked: inside a sub-block one row at
-a time, between sub-blocks by a matrix product. A block cut by a save time runs twice, the other steps' s_k set to 0.
-Noise is added block by block, exactly in law (widelimit.dynamics.block_noise). On the sphere, for custom neurons, for a
-regulariser other than squares, and with noise where samples may be parallel, a block goes step by step
-(widelimit.dynamics.stepwise).
+a time, between sub-blocks by a matrix product. A save inside a block only looks at it: the block runs up to the save,
+the later steps' s_k set to 0, and again from its beginning when time goes on, so that no path depends on what is saved.
+Noise is added block by block, exactly in law (widelimit.dynamics.block_noise), and inside a block given that of all its
+steps (widelimit.dynamics.noise_bridge). On the sphere, for custom neurons, for a regulariser other than squares, and
+with noise where samples may be parallel, a block goes step by step (widelimit.dynamics.stepwise).
 In single precision the scalars inside a block and the decay D_B are kept in double: 1 − 2 s_k m λ would round to 1.
 """
 
@@ -26,14 +27,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from widelimit.dynamics.block_noise import Decays, block_noise, decays
+from widelimit.dynamics.block_noise import Decays, Noise, Walk, block_noise, decays
 from widelimit.dynamics.methods import SGD
+from widelimit.dynamics.noise_bridge import noise_until
 from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.dynamics.stepwise import one_step
 from widelimit.frozen import Frozen, static
@@ -44,14 +47,15 @@ from widelimit.problem.neurons import Custom, Neuron, Ridge
 from widelimit.problem.problem import Problem
 from widelimit.problem.regularisers import Penalty, Squares
 from widelimit.problem.schedules import Steps, steps_of
-from widelimit.solving.clock import chunks, whole_steps
+from widelimit.solving.clock import Chunk, chunks, steps_until, whole_steps
 from widelimit.solving.placement import initial_neurons
-from widelimit.solving.protocol import Run, view_neurons
+from widelimit.solving.protocol import Run, Tick, view_neurons
 from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import streams
 
 BLOCK_ROWS = 128
 SUB_ROWS = 16
+Keys = tuple[Array, Array]  # of the data and of the noise
 WORK_PER_CALL = 2e10  # multiplications in one compiled call; progress is reported after each
 
 
@@ -75,11 +79,19 @@ class Layout:
 
 
 class Block(NamedTuple):
-    """The samples of a block with their paces s_k m (steps, blocks of parameters), and its random key."""
+    """The samples of a block, and how much of it is done.
+
+    paces  s_k m (steps, blocks of parameters) as far as the block is done
+    whole  the same for all its steps
+    done   how many steps are done whole
+    key    of its noise
+    """
 
     x: Array  # (B, d)
     y: Array  # (B,)
     paces: Array
+    whole: Array
+    done: Array
     key: Array
 
 
@@ -99,29 +111,27 @@ class Iteration(Frozen, eq=False):
     layout: Layout = static()
     stepwise: bool = static()
 
-    def move(self, theta: Array, keys: tuple[Array, Array], span: tuple[int, int]) -> Array:
-        """θ after steps first, …, last − 1; the memory used does not depend on how many they are."""
-        (first, last), (data_key, noise_key), steps = span, keys, self.layout.steps
+    def move(self, theta: Array, keys: Keys, chunk: Chunk) -> Array:
+        """θ after some steps, the first of which begins a block; the memory used does not depend on their number."""
+        steps, one = self.layout.steps, self.step_by_step if self.stepwise else self.block
+        return jax.lax.fori_loop(chunk.first // steps, -(-chunk.last // steps), partial(one, keys, chunk), theta)
 
-        def body(index: Array, theta: Array) -> Array:
-            k = index * steps + jnp.arange(steps)
-            x, y = self.data.block(data_key, index, steps * self.layout.batch, theta.dtype)
-            begin = jnp.maximum(first - index * steps, 0)  # a block that runs twice has fresh noise each time
-            key = jax.random.fold_in(jax.random.fold_in(noise_key, index), begin)
-            paces = self.paces(k, (k >= first) & (k < last))
-            return (self.step_by_step if self.stepwise else self.block)(theta, Block(x, y, paces, key))
+    def drawn(self, keys: Keys, chunk: Chunk, index: Array, dtype: jnp.dtype) -> Block:
+        """The block of a number, as far as the steps of a chunk go."""
+        k = index * self.layout.steps + jnp.arange(self.layout.steps)
+        x, y = self.data.block(keys[0], index, len(k) * self.layout.batch, dtype)
+        share, whole, key = chunk.share(k), self.paces(k), jax.random.fold_in(keys[1], index)
+        return Block(x, y, share[:, None] * whole, whole, jnp.sum(share == 1), key)
 
-        return jax.lax.fori_loop(first // steps, -(-last // steps), body, theta)
-
-    def paces(self, k: Array, inside: Array) -> Array:
-        """s_k m of every block of parameters (steps, blocks), 0 for the steps that are not taken."""
-        sizes = jnp.where(inside, self.steps.sizes(k), 0.0)
+    def paces(self, k: Array) -> Array:
+        """s_k m of every block of parameters, (steps, blocks)."""
         at = self.rules.mobility.at
         rates = [jnp.broadcast_to(at(b, k * self.steps.step), k.shape) for b in self.rules.columns.blocks]
-        return sizes[:, None] * jnp.stack(rates, axis=1)
+        return self.steps.sizes(k)[:, None] * jnp.stack(rates, axis=1)
 
-    def step_by_step(self, theta: Array, block: Block) -> Array:
+    def step_by_step(self, keys: Keys, chunk: Chunk, index: Array, theta: Array) -> Array:
         """The plain loop, for what blocks cannot do."""
+        block = self.drawn(keys, chunk, index, theta.dtype)
 
         def step(k: Array, theta: Array) -> Array:
             rows = k * self.layout.batch
@@ -132,30 +142,43 @@ class Iteration(Frozen, eq=False):
 
         return jax.lax.fori_loop(0, len(block.paces), step, theta.astype(float)).astype(theta.dtype)
 
-    def block(self, theta: Array, block: Block) -> Array:
+    def block(self, keys: Keys, chunk: Chunk, index: Array, theta: Array) -> Array:
         """Move the neurons through the samples of a block."""
+        block = self.drawn(keys, chunk, index, theta.dtype)
         scalars, w = theta[:, : self.rules.scalars].astype(float), theta[:, self.rules.scalars :]
-        lay, x, paces = self.layout, block.x, block.paces
-        s, gram, noise = x @ w.T, x @ x.T, None
-        ridge = 0.0 if self.decay is None else self.decay[-1]
-        decay = decays(1 - 2 * ridge * paces[:, -1]) if self.decay is not None or self.rules.is_noisy else None
-        if decay is not None and self.rules.beta is not None:
-            spread = 4 / self.rules.beta * paces[:, -1]
-            moves = jnp.any(paces > 0, axis=1)
-            noise = block_noise(block.key, x, _cast(decay, x), spread.astype(x.dtype), moves, len(w))
-        if decay is not None and self.decay is not None:
-            near = _cast(decay, x)
+        lay, x, noise = self.layout, block.x, self._noise(block, len(w))
+        s, gram = x @ w.T, x @ x.T
+        decay = None if self.decay is None else self._decays(block.paces)
+        if decay is not None:
+            near = decay.cast(x.dtype)
             within, before = (jnp.repeat(part, lay.batch, axis=0) for part in (near.within, near.before))
             s, gram = before[:, None] * s, jnp.repeat(within, lay.batch, axis=1) * gram
         s = s if noise is None else s + noise.felt
         scalars, coefficients = self._triangle(scalars, s, gram, block, self._scalar_noise(block, len(w)))
-        if decay is not None and self.decay is not None:
-            coefficients = jnp.repeat(_cast(decay, x).left, lay.batch)[:, None] * coefficients
+        if decay is not None:
+            coefficients = jnp.repeat(near.left, lay.batch)[:, None] * coefficients
             w = (decay.before[-1] * decay.shrink[-1] * w).astype(w.dtype)
         scalars = scalars.astype(w.dtype)
         if noise is None:
             return jnp.concatenate([scalars, w + coefficients.T @ x], axis=1)
         return jnp.concatenate([scalars, w + noise.fresh + (coefficients + noise.along).T @ x], axis=1)
+
+    def _decays(self, paces: Array) -> Decays:
+        """The decays of w over a block."""
+        return decays(1 - 2 * (0.0 if self.decay is None else self.decay[-1]) * paces[:, -1])
+
+    def _noise(self, block: Block, n: int) -> Noise | None:
+        """The noise of w in a block as far as it is done, given that of the whole block."""
+        beta, x = self.rules.beta, block.x
+        if beta is None:
+            return None
+        walk, part = (
+            Walk(x, self._decays(paces).cast(x.dtype), (4 / beta * paces[:, -1]).astype(x.dtype))
+            for paces in (block.whole, block.paces)
+        )
+        noise = block_noise(block.key, walk, n)
+        cut = block.done < self.layout.steps
+        return jax.lax.cond(cut, lambda: noise_until(block.key, walk, noise, part, block.done), lambda: noise)
 
     def _scalar_noise(self, block: Block, n: int) -> Array | None:
         """√(4 s_k m/β) g of the scalars, (steps, n, scalars), if there is noise."""
@@ -222,11 +245,6 @@ class Iteration(Frozen, eq=False):
         return self
 
 
-def _cast(decay: Decays, x: Array) -> Decays:
-    """The decays in the precision of the samples; their product over a block is taken in double."""
-    return Decays(*(part.astype(x.dtype) for part in decay))
-
-
 def iteration(problem: Problem, method: SGD) -> Iteration:
     """What SGD repeats from block to block on this problem."""
     rules, v = rules_of(problem, reduced=False), problem.regulariser
@@ -256,14 +274,22 @@ def ready(method: SGD, problem: Problem, seed: int, replicas: int | None) -> Run
     fixed = iteration(problem, method)
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
-        for span in chunks(start, stop, method.step, chunk_steps(fixed.layout, theta)):
-            yield Leg(fixed, span, span[1] * method.step)
+        for chunk in chunks(start, stop, method.step, chunk_steps(fixed.layout, theta)):
+            yield Leg(fixed, chunk, chunk.end * method.step)
 
     keys = streams(seed, "data", replicas), streams(seed, "noise", replicas)
-    advance = Plan(legs, keys, replicas, "grouped").advance
+    plan = Plan(legs, keys, replicas, "grouped")
+
+    def advance(state: tuple[Array, Array], start: float, stop: float, tick: Tick) -> tuple[Array, Array]:
+        """The neurons at the beginning of the block in which a time lies, and at that time."""
+        start, whole = (steps_until(t, method.step) // fixed.layout.steps * block for t in (start, stop))
+        theta = plan.advance(state[0], start, whole, tick)
+        return theta, plan.advance(theta, whole, stop, tick)
+
+    block = fixed.layout.steps * method.step
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
-    view = view_neurons(landscape(problem), jnp.full(method.n, 1 / method.n))
-    return Run(theta, advance, view, whole_steps(method.step), advice)
+    view = view_neurons(landscape(problem), jnp.full(method.n, 1 / method.n), lambda state: state[1])
+    return Run((theta, theta), advance, view, whole_steps(method.step), advice)
 
 
 def chunk_steps(layout: Layout, theta: Array) -> int:

@@ -177,7 +177,7 @@ def _values(schedule_: Schedule, times: Array) -> Array:
 
 
 class Steps(Frozen):
-    """The steps s_k = ε ξ(kε) of a discrete dynamics; s_0 = clock(ε) where ξ(0) is infinite."""
+    """The whole steps s_k = ε ξ(kε) of a discrete dynamics; s_0 = clock(ε) where ξ(0) is infinite."""
 
     schedule: Schedule
     step: float

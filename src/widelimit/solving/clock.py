@@ -6,15 +6,19 @@ clock(t) = ∫_0^t ξ(u) du      on it a flow is autonomous as long as its mobil
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
 from widelimit.errors import require
 from widelimit.problem.mobility import Mobility
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Schedule
+
+ROUNDING = 1e-6  # of a step: a time this close to a multiple of it counts as the multiple
 
 
 class Stretch(NamedTuple):
@@ -51,14 +55,33 @@ def stretches(problem: Problem, start: float, stop: float, in_time: bool = False
 
 def whole_steps(step: float) -> Callable[[float], float]:
     """The last multiple of the step that does not exceed a time."""
-    return lambda t: int(t / step + 1e-6) * step
+    return lambda t: int(t / step + ROUNDING) * step
 
 
-def chunks(start: float, stop: float, step: float, span: int) -> list[tuple[int, int]]:
-    """The numbers [first, last) of the steps between two times, cut at the multiples of ``span``."""
-    first, last = round(start / step), round(stop / step)
+def steps_until(t: float, step: float) -> float:
+    """How many steps fit into a time: a whole number up to rounding, or with the share of the last step."""
+    count = t / step
+    return float(round(count)) if abs(count - round(count)) < ROUNDING else count
+
+
+class Chunk(NamedTuple):
+    """Steps first, …, last − 1 of a discrete dynamics; ``end`` steps are done after them, not whole if the run ends."""
+
+    first: int
+    last: int
+    end: float
+
+    def share(self, k: Array) -> Array:
+        """The share of step k that is taken: 1, less if the run ends inside the step, 0 after the end."""
+        return jnp.clip(self.end - k, 0.0, 1.0)
+
+
+def chunks(start: float, stop: float, step: float, span: int) -> list[Chunk]:
+    """The steps between two times, cut at the multiples of ``span``; the last one ends at the second time."""
+    first, end = round(start / step), steps_until(stop, step)
+    last = math.ceil(end)
     cuts = [first, *range((first // span + 1) * span, last, span), last]
-    return list(itertools.pairwise(cuts)) if first < last else []
+    return [Chunk(a, b, min(float(b), end)) for a, b in itertools.pairwise(cuts) if a < b]
 
 
 class ProximalStep(NamedTuple):
@@ -70,7 +93,7 @@ class ProximalStep(NamedTuple):
 
 
 def proximal_steps(problem: Problem, step: float, start: float, stop: float) -> Iterator[ProximalStep]:
-    """The steps between two times."""
+    """The steps between two times; the last one ends at the second time."""
     clock = problem.schedule.integral
-    for k in range(round(start / step), round(stop / step)):
-        yield ProximalStep((k + 0.5) * step, (k + 1) * step, 2 * (clock((k + 1) * step) - clock(k * step)))
+    for k, _, after in chunks(start, stop, step, 1):
+        yield ProximalStep((k + after) / 2 * step, after * step, 2 * (clock(after * step) - clock(k * step)))

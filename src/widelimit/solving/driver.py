@@ -72,7 +72,7 @@ def drive(request: Request) -> Solution:
     state, now, outcome = run.state, 0.0, "done"
     with _progress(request.progress, request.name, settings.t_end) as tick:
         try:
-            for t in dict.fromkeys(run.round_time(t) for t in settings.times):
+            for t in _times(settings, run):
                 moved = run.advance(state, now, t, tick) if t > now else state
                 risk = book.risk(moved)
                 if not np.all(risk < book.saves.most * BLOWN_UP):
@@ -87,13 +87,17 @@ def drive(request: Request) -> Solution:
 
 
 def _check(request: Request, run: Run) -> None:
-    """Refuse a schedule, a horizon or a way to keep neurons that the run cannot have."""
+    """Refuse a schedule or a way to keep neurons that the run cannot have."""
     settings = request.settings
     check_schedule(request.problem.schedule, settings.t_end)
-    reachable = run.round_time(settings.t_end) > 0
-    require(reachable, f"t_end must be at least one step of {request.method}", settings.t_end, "lower the step")
     good = settings.keep == "reduced" or not run.view.columns.is_reduced
     require(good, "keep must be 'reduced' for a run in reduced coordinates", settings.keep, "drop it")
+
+
+def _times(settings: Settings, run: Run) -> list[float]:
+    """The times to save at: those asked for, as the dynamics can stop for them, and t_end itself."""
+    inside = (run.round_time(t) for t in settings.times[:-1])
+    return [*dict.fromkeys(t for t in inside if t < settings.t_end * (1 - 1e-12)), settings.t_end]
 
 
 def _dataset(book: Recorder, state: State, about: Attributes) -> xr.Dataset:

@@ -14,13 +14,14 @@ from typing import NamedTuple, Protocol, Self, cast
 import diffrax
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.landscape import Landscape
 from widelimit.problem.problem import Problem
-from widelimit.solving.clock import Stretch, chunks, stretches
+from widelimit.solving.clock import Chunk, Stretch, chunks, stretches
 from widelimit.solving.protocol import State
 from widelimit.solving.replicas import Leg
 
@@ -98,12 +99,11 @@ class Adaptive(Frozen, eq=False):
 
 
 class NoisySteps(NamedTuple):
-    """Steps first, …, last − 1 of length ``step``, and the stretches of the clock they cover, (STEPS_PER_CALL,)."""
+    """Some steps of length ``step``, and the stretches of the clock they cover, (STEPS_PER_CALL,)."""
 
-    first: int
-    last: int
+    chunk: Chunk
     step: float
-    stretches: Array
+    stretches: np.ndarray
 
 
 class Splitting(Frozen, eq=False):
@@ -117,18 +117,18 @@ class Splitting(Frozen, eq=False):
 
     def move(self, state: State, keys: State, leg: NoisySteps) -> State:
         """The state after the steps of the leg."""
-        flow = self.flow
+        flow, chunk = self.flow, leg.chunk
 
         def shifted(state: State, velocity: State, by: Array) -> State:
             return flow.retract(jax.tree.map(lambda y, v: y + by * v, state, velocity))
 
         def body(k: Array, state: State) -> State:
-            t, stretch = (k + 0.5) * leg.step, leg.stretches[k - leg.first]
+            t, stretch = (k + chunk.share(k) / 2) * leg.step, leg.stretches[k - chunk.first]
             state = flow.kick(keys, HalfStep(k, 0, t, stretch / 2), state)
             middle = shifted(state, flow.velocity(t, state), stretch / 2)
             return flow.kick(keys, HalfStep(k, 1, t, stretch / 2), shifted(state, flow.velocity(t, middle), stretch))
 
-        return jax.lax.fori_loop(leg.first, leg.last, body, state)
+        return jax.lax.fori_loop(chunk.first, chunk.last, body, state)
 
 
 def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop: float) -> Iterator[Leg]:
@@ -140,7 +140,8 @@ def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop
 def noisy_legs(flow: Flow, problem: Problem, step: float, start: float, stop: float) -> Iterator[Leg]:
     """The legs of a flow with noise: some steps of the splitting scheme each."""
     clock = problem.schedule.integral
-    for first, last in chunks(start, stop, step, STEPS_PER_CALL):
-        readings = jnp.asarray([clock(k * step) for k in range(first, last + 1)])
-        covered = jnp.zeros(STEPS_PER_CALL).at[: last - first].set(jnp.diff(readings))
-        yield Leg(Splitting(flow), NoisySteps(first, last, step, covered), last * step)
+    for chunk in chunks(start, stop, step, STEPS_PER_CALL):
+        readings = [clock(k * step) for k in (*range(chunk.first, chunk.last), chunk.end)]
+        covered = np.zeros(STEPS_PER_CALL)
+        covered[: chunk.last - chunk.first] = np.diff(readings)
+        yield Leg(Splitting(flow), NoisySteps(chunk, step, covered), chunk.end * step)

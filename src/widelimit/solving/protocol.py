@@ -91,7 +91,7 @@ class Run:
     advance     (state, t_from, t_to, tick) → state at t_to; calls ``tick(t)`` now and then; returns values that are not
                 finite when the dynamics diverges
     view        how the state is looked at
-    round_time  a time that was asked for ↦ the time at which the dynamics can stop for it
+    round_time  a time before t_end that was asked for ↦ the time at which the dynamics can stop for it
     advice      what to change when it diverges
     """
 

@@ -124,12 +124,12 @@ class Coupling:
                 f"chain must be neighbours among {', '.join(CHAIN)}", names, "try chain=('GD', 'SGD')")  # fmt: skip
         full = self.coordinates == "full" or "SGD" not in names
         require(full, "SGD runs in full coordinates only", self.coordinates, "leave SGD out of the chain")
-        require(self.times[-1] > 0, "t_end must be at least one step", self.t_end, "lower the step")
 
     @property
     def times(self) -> list[float]:
-        """Save times that all dynamics reach: whole steps."""
-        return sorted({max(0, round(t / self.step)) * self.step for t in save_times(self.save, self.t_end)})
+        """Save times that all dynamics reach: whole steps, and t_end."""
+        whole = (round(t / self.step) * self.step for t in save_times(self.save, self.t_end)[:-1])
+        return [*dict.fromkeys(t for t in whole if t < self.t_end * (1 - 1e-12)), self.t_end]
 
     @property
     def methods(self) -> dict[str, Method]:
@@ -147,7 +147,7 @@ class Coupling:
         """One dynamics of the chain; the limit draws nothing and is run once."""
         limit = name == "PDE"
         return solve(
-            problem, self.methods[name], self.times[-1], seed=self.seed, save=self.times, progress=progress,
+            problem, self.methods[name], self.t_end, seed=self.seed, save=self.times, progress=progress,
             replicas=None if limit else self.replicas, keep="reduced" if limit else self.coordinates, throw=False,
         )  # fmt: skip
 

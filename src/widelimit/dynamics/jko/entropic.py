@@ -112,7 +112,7 @@ def entropic_run(method: JKO, problem: Problem) -> Run:
 
     def transport(state: Mass, eta: float) -> Transport:
         widths = np.array([axis.width for axis in state.grid.axes]) / np.sqrt(rates)
-        _require_seen(widths, eta, problem.beta, method)
+        _require_seen(widths, eta, problem.beta)
         theta = state.density().theta / np.sqrt(rates)
         return Transport(
             terrain_of(land, state.grid, problem.beta), cdist(theta, theta, "sqeuclidean") / 2, problem.beta, eta
@@ -142,10 +142,10 @@ def entropic_run(method: JKO, problem: Problem) -> Run:
     return Run(Mass(grid, masses), advance, view, whole_steps(method.step), advice)
 
 
-def _require_seen(widths: np.ndarray, eta: float, beta: float, method: JKO) -> None:
+def _require_seen(widths: np.ndarray, eta: float, beta: float) -> None:
     blur = math.sqrt(eta / beta)
     if blur < widths.max():
         raise InputError(
             f"the noise of a step must reach at least one cell, √(2 step/β) >= {widths.max():.3g}, got {blur:.3g} for "
-            f"step = {method.step:g}: raise step or cells, or use FiniteVolume."
+            f"a step of {eta / 2:.3g}: raise step or cells, end at a multiple of step, or use FiniteVolume."
         )
