@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, dataclass_transform
 import jax
 import numpy as np
 
-from widelimit.errors import is_number, require_count, require_known, require_nonnegative, require_positive
+from widelimit.errors import is_number, require, require_count, require_known, require_nonnegative, require_positive
 
 Given = TypeVar("Given", contravariant=True)
 Held = TypeVar("Held", covariant=True)
@@ -66,6 +66,11 @@ def count(example: str, **options: Any) -> Any:
     return static(lambda name, value: require_count(name, value, example), **options)
 
 
+def yes_or_no(**options: Any) -> Any:
+    """True or False, which decides a branch."""
+    return static(_require_bool, **options)
+
+
 def one_of(kind: str, known: Iterable[str], **options: Any) -> Any:
     """A word out of a few, which decides a branch."""
     return static(lambda name, value: require_known(kind, value, known), **options)
@@ -73,7 +78,7 @@ def one_of(kind: str, known: Iterable[str], **options: Any) -> Any:
 
 @dataclass_transform(
     frozen_default=True,
-    field_specifiers=(dataclasses.field, argument, static, positive, nonnegative, count, one_of),
+    field_specifiers=(dataclasses.field, argument, static, positive, nonnegative, count, one_of, yes_or_no),
 )
 class Frozen:
     """A frozen dataclass whose fields JAX traces, see above.
@@ -122,10 +127,10 @@ class Value(Frozen):
                 check(f.name, getattr(self, f.name))
             if form is not None:
                 self.settle(**{f.name: form(getattr(self, f.name))})
-        self.check()
+        self.validate()
         self.settle(**{f.name: as_numbers(getattr(self, f.name)) for f in fields if "static" not in f.metadata})
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Refuse arguments that do not go together; what a single one must be, its field says."""
 
     @property
@@ -145,7 +150,7 @@ class Value(Frozen):
         return f"{self.word or type(self).__name__}({inside})"
 
     def settle(self, **values: Any) -> None:
-        """Put arguments into their normal form; for ``check`` only."""
+        """Put arguments into their normal form; for ``validate`` only."""
         self.__dict__.update(values)
 
 
@@ -163,6 +168,10 @@ class OfArrays(Value, eq=False):
 
     def __hash__(self) -> int:
         return hash(self.content)
+
+
+def _require_bool(name: str, value: Any) -> None:
+    require(isinstance(value, bool), f"{name} must be True or False", value, f"try {name}=True")
 
 
 def _digest(value: Any) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from widelimit.errors import is_finite, require, require_count, require_positive
-from widelimit.frozen import Value, count, one_of, positive, static
+from widelimit.frozen import Value, count, one_of, positive, static, yes_or_no
 
 COORDINATES = ("full", "reduced")
 PLACEMENTS = ("gauss", "quantile")
@@ -74,11 +74,7 @@ class ParticleFlow(Value):
     rtol: float = positive("1e-8", default=1e-8)
     atol: float = positive("1e-10", default=1e-10)
     noise_step: float = positive("1e-3", default=1e-3)
-    stiff: bool = static(default=False)
-
-    def check(self) -> None:
-        """A word of yes or no."""
-        require(isinstance(self.stiff, bool), "stiff must be True or False", self.stiff, "try stiff=True")
+    stiff: bool = yes_or_no(default=False)
 
 
 class NonlinearFlow(Value):
@@ -101,11 +97,7 @@ class NonlinearFlow(Value):
     rtol: float = positive("1e-8", default=1e-8)
     atol: float = positive("1e-10", default=1e-10)
     noise_step: float = positive("1e-3", default=1e-3)
-    stiff: bool = static(default=False)
-
-    def check(self) -> None:
-        """A word of yes or no."""
-        require(isinstance(self.stiff, bool), "stiff must be True or False", self.stiff, "try stiff=True")
+    stiff: bool = yes_or_no(default=False)
 
 
 class MeanField(Value):
@@ -116,17 +108,15 @@ class MeanField(Value):
                 or "gauss" (weighted Gauss nodes, many more digits while the flow map is smooth)
     rtol, atol  tolerances of the adaptive solver, per step
     stiff       an implicit solver, for rates of the blocks that differ by orders of magnitude
+    check       whether a run with half the points goes along, to know the error of the risk
     """
 
     points: int = count("400", default=400)
     placement: str = one_of("placement", PLACEMENTS, default="quantile")
     rtol: float = positive("1e-8", default=1e-8)
     atol: float = positive("1e-10", default=1e-10)
-    stiff: bool = static(default=False)
-
-    def check(self) -> None:
-        """A word of yes or no."""
-        require(isinstance(self.stiff, bool), "stiff must be True or False", self.stiff, "try stiff=True")
+    stiff: bool = yes_or_no(default=False)
+    check: bool = yes_or_no(default=True)
 
 
 class FiniteVolume(Value):
@@ -136,14 +126,16 @@ class FiniteVolume(Value):
     box        (low, high) for each coordinate, where mass is held back; by default around the start, and it grows
     step       fixed time step; by default steps adapt
     tolerance  error of an adaptive step, in units of mass with noise, of the network without
+    check      whether a run with half the cells goes along, to know the error of the risk
     """
 
     cells: int | None = static(_check_cells, default=None)
     box: tuple[tuple[float, float], ...] | None = None
     step: float | None = None
     tolerance: float = positive("1e-4", default=1e-4)
+    check: bool = yes_or_no(default=False)
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """A step and a box, if they are given."""
         if self.step is not None:
             require_positive("step", self.step, "1e-3")
@@ -159,10 +151,12 @@ class JKO(Value):
     step   time step on the clock of the other dynamics; any step lowers the energy, the error is of order 1 in it
     cells  pieces of ρ: points without noise (400), quantile cells with noise in one reduced coordinate (400), cells
            of a grid for each coordinate with noise in two (40)
+    check  whether a run with half the step goes along, to know the error of the risk
     """
 
     step: float = positive("1e-2")
     cells: int | None = static(_check_cells, default=None)
+    check: bool = yes_or_no(default=False)
 
 
 Limit = MeanField | FiniteVolume | JKO  # these draw nothing, and run in reduced coordinates

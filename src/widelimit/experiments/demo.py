@@ -78,6 +78,8 @@ def table(finite: Solution, limit: Solution, rows: int = 11) -> list[dict[str, f
             "sgd": float(finite.risk[i]),
             "pde": float(limit.risk[i]),
             "gap": float(finite.risk[i] - limit.risk[i]),
+            "sgd_error": float(finite.error[i]),
+            "pde_error": float(limit.error[i]),
         }
         for i in chosen
     ]

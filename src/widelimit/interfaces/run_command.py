@@ -15,6 +15,8 @@ from widelimit.errors import InputError
 from widelimit.interfaces.options import Json, show
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from widelimit.experiments.launch import Launch
     from widelimit.experiments.spec import Spec
     from widelimit.solving.solution import Solution
@@ -115,19 +117,23 @@ def table(spec: Spec, launched: Launch) -> list[dict[str, float | None]]:
     wished = np.linspace(0, spec.t_end, spec.save) if isinstance(spec.save, int) else np.array(spec.save)
     rows = sorted({round(i) for i in np.linspace(0, len(wished) - 1, ROWS)})
     return [
-        {"t": float(wished[i]), **{name: _risk(s, wished[i], spec.t_end) for name, s in launched.solutions.items()}}
+        {
+            "t": float(wished[i]),
+            **{name: _mean(s, s.risk, wished[i], spec.t_end) for name, s in launched.solutions.items()},
+            **{f"{name}_error": _mean(s, s.error, wished[i], spec.t_end) for name, s in launched.solutions.items()},
+        }
         for i in rows
     ]
 
 
-def _risk(solution: Solution, t: float, t_end: float) -> float | None:
-    """The mean risk at the save nearest to t; None after the last save of a run that did not reach the end."""
+def _mean(solution: Solution, values: np.ndarray, t: float, t_end: float) -> float | None:
+    """The mean over replicas at the save nearest to t; None after the last save of a run that did not reach the end."""
     import numpy as np
 
     if not len(solution.times) or (solution.outcome != "done" and t > solution.times[-1] + 1e-9 * t_end):
         return None
     nearest = int(np.argmin(np.abs(solution.times - t)))
-    return float(np.mean(solution.risk[..., nearest]))
+    return float(np.mean(values[..., nearest]))
 
 
 def _files(launched: Launch, folder: Path) -> list[str]:
@@ -162,12 +168,13 @@ def print_risks(rows: list[dict[str, float | None]], names: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from widelimit.interfaces.tables import with_error
+
     shown = Table(title="population risk R")
     for heading in ("t", *names):
         shown.add_column(heading, justify="right")
     for row in rows:
-        risks = ("" if row[name] is None else f"{row[name]:.6f}" for name in names)
-        shown.add_row(f"{row['t']:.3g}", *risks)
+        shown.add_row(f"{row['t']:.3g}", *(with_error(row[name], row[f"{name}_error"]) for name in names))
     Console().print(shown)
 
 

@@ -3,8 +3,8 @@
 left    risk over time: limits as lines, finite networks as symbols
 right   density of a radius at several times: limits as lines, the first finite network as bars, others outlined
 
-A limit is known by its line (drawn, dashed, dotted), the time by its colour. Replicas are shown as a mean with a bar of
-one standard deviation, and pooled in the density.
+A limit is known by its line (drawn, dashed, dotted), the time by its colour. A band shows how far a risk may be off.
+Replicas are shown as a mean with a bar of one standard deviation, and pooled in the density.
 """
 
 from __future__ import annotations
@@ -156,11 +156,14 @@ def _draw_risk(axes: Axes, solutions: Sequence[Solution]) -> None:
     limits = [s for s in solutions if is_limit(s)]
     for s in limits:
         axes.plot(s.times, s.risk, color=line_of(s)[0], label=label_of(s), **_line(s, len(limits) > 1))
+        _draw_error(axes, s, line_of(s)[0])
     for i, s in enumerate(s for s in solutions if not is_limit(s)):
         risk, colour = s.risk if s.replicas is None else s.risk.mean(axis=0), FINITE[i % len(FINITE)]
         axes.plot(s.times, risk, SYMBOLS[(i + 1) % 6], color=colour, mfc="none", mew=1.4, ms=6, label=label_of(s),
                   zorder=5)  # fmt: skip
-        if s.replicas is not None:
+        if s.replicas is None:
+            _draw_error(axes, s, colour)
+        else:
             axes.errorbar(s.times, risk, s.risk.std(axis=0), fmt="none", ecolor=colour)
     values = np.concatenate([s.risk.ravel() for s in solutions])
     if values.min() > 0 and values.max() > 20 * values.min():
@@ -170,6 +173,12 @@ def _draw_risk(axes: Axes, solutions: Sequence[Solution]) -> None:
     axes.set(xlabel=r"time $t = k\varepsilon$", ylabel=r"population risk $R(\rho_t)$", title="Risk")
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
+
+
+def _draw_error(axes: Axes, solution: Solution, colour: str) -> None:
+    """A band as wide as the risk may be off, where that is known."""
+    risk, error = solution.risk, np.nan_to_num(solution.error)
+    axes.fill_between(solution.times, np.maximum(risk - error, 0.0), risk + error, color=colour, alpha=0.2, lw=0)
 
 
 def _draw_density(axes: Axes, solutions: Sequence[Solution], coordinate: str, count: int) -> None:

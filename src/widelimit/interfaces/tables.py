@@ -8,13 +8,25 @@ from rich.console import Console
 from rich.table import Table
 
 
+def with_error(risk: float | None, error: float | None) -> str:
+    """A risk, and how far it may be off where that shows in its digits.
+
+    >>> with_error(0.25, 1e-9), with_error(0.25, 2e-3), with_error(None, None)
+    ('0.250000', '0.250000 ± 0.002', '')
+    """
+    if risk is None:
+        return ""
+    return f"{risk:.6f} ± {error:.1g}" if error is not None and error >= 5e-7 else f"{risk:.6f}"
+
+
 def print_gap(rows: list[dict[str, float]]) -> None:
     """t, SGD, PDE and their gap."""
     table = Table(title="population risk R: SGD against the mean-field limit")
     for heading in ("t", "SGD", "PDE", "gap"):
         table.add_column(heading, justify="right")
     for row in rows:
-        table.add_row(f"{row['t']:.3g}", f"{row['sgd']:.6f}", f"{row['pde']:.6f}", f"{row['gap']:+.6f}")
+        risks = (with_error(row[name], row[f"{name}_error"]) for name in ("sgd", "pde"))
+        table.add_row(f"{row['t']:.3g}", *risks, f"{row['gap']:+.6f}")
     Console().print(table)
 
 

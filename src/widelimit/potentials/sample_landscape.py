@@ -120,7 +120,9 @@ def sample_landscape(data: DataLaw, neuron: Neuron, penalty: Penalty) -> SampleL
     draw = data.draws(own, data.samples)
     m = len(draw.y) // len(draw.p)
     fit = on_device(np.repeat(np.asarray(draw.p) / m, m), np.asarray(draw.y), draw.floor)
-    return SampleLandscape(penalty, fit, draw.x, neuron.form, data, other, bool(data.groups), sets=min(SETS, len(draw.y)))
+    return SampleLandscape(
+        penalty, fit, draw.x, neuron.form, data, other, bool(data.groups), sets=min(SETS, len(draw.y))
+    )
 
 
 def check_custom(neuron: Custom, d: int) -> None:

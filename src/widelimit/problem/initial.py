@@ -71,7 +71,7 @@ class ConstantLaw(ScalarLaw):
 
     value: float
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """A number."""
         require(is_finite(self.value), "a constant start must be a number", self.value, "try initial.constant(1.0)")
 
@@ -108,7 +108,7 @@ class Normal(ScalarLaw):
     mean: float = 0.0
     std: float = positive("1.0", default=1.0)
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """The mean may be any number."""
         require(is_finite(self.mean), "mean must be a number", self.mean, "try mean=0.0")
 
@@ -129,7 +129,7 @@ class Uniform(ScalarLaw):
     low: float = -1.0
     high: float = 1.0
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """An interval."""
         require(
             is_finite(self.low) and is_finite(self.high) and self.low < self.high,
@@ -248,7 +248,7 @@ class Explicit(OfArrays, eq=False):
     theta: As[ArrayLike, np.ndarray]
     coordinates: str | None = static(default=None)
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """An array of finite numbers; it is copied and cannot be written."""
         try:
             theta = np.array(self.theta, dtype=float)

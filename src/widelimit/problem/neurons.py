@@ -97,7 +97,7 @@ class Custom(Value):
     function: Callable[[Array, Array], Array] = static()
     D: int = count("3")
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """A function."""
         good = callable(self.function)
         require(good, "a custom neuron must be a function of x and theta", self.function, "see the docstring")

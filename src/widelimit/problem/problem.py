@@ -48,7 +48,7 @@ class Problem(Value):
     mobility: As[Mobility | Mapping[str, Rate], Mobility] = argument(form=mobility, default_factory=Mobility)
     regulariser: As[Choice, Regulariser] = argument(form=regulariser, default_factory=Squares)
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Parts that fit together."""
         for name, kind in (("data", DataLaw), ("neuron", Neuron), ("initial", InitialLaw)):
             require(

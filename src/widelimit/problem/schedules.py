@@ -65,7 +65,7 @@ class Power(Schedule):
 
     exponent: float
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """The clock must leave t = 0."""
         good = is_finite(self.exponent) and 0 <= self.exponent < 1
         require(good, "the exponent of a power schedule must lie in [0, 1)", self.exponent, "try power(0.25)")
@@ -103,7 +103,7 @@ class Window(Schedule):
     start: float
     stop: float = math.inf
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """It must open before it closes."""
         good = is_finite(self.start) and is_number(self.stop) and 0 <= self.start < self.stop
         require(good, "a window needs 0 <= start < stop", (self.start, self.stop), "try window(0.0, 1.0)")

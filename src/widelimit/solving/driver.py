@@ -30,7 +30,18 @@ from widelimit.solving.written import toml_of
 
 Ready = Callable[..., Run]
 BLOWN_UP = 1e6  # a risk this many times the initial one is a divergence, finite or not
-RESERVED = {"risk", "theta", "weights", "final", "time", "neuron", "coordinate", "final_coordinate", "replica"}
+RESERVED = {
+    "risk",
+    "risk_error",
+    "theta",
+    "weights",
+    "final",
+    "time",
+    "neuron",
+    "coordinate",
+    "final_coordinate",
+    "replica",
+}
 RESERVED |= {"masses", "free_energy", "dimension"}
 
 
@@ -69,7 +80,7 @@ def drive(request: Request) -> Solution:
     _check(request, run)
     view = replace(run.view, land=run.view.land.reporting(stream(settings.seed, "report")))
     book = recorder(view, Saves(request.problem, settings.keep, request.observers))
-    state, now, outcome = run.state, 0.0, "done"
+    state, now, outcome, twin = run.state, 0.0, "done", _Twin.of(run, book)
     with _progress(request.progress, request.name, settings.t_end) as tick:
         try:
             for t in _times(settings, run):
@@ -78,12 +89,38 @@ def drive(request: Request) -> Solution:
                 if not np.all(risk < book.saves.most * BLOWN_UP):
                     outcome = "diverged"
                     break
+                away = 0.0 if twin is None else twin.distance(now, t, risk)
                 state, now = moved, t
-                book.save(t, state, risk)
+                book.save(t, state, risk, away)
         except KeyboardInterrupt:
             outcome = "interrupted"
     about = _attributes(request, outcome, run.advice) | {"wall_time": time.perf_counter() - began}
     return _told(Solution(_dataset(book, state, about), request), request)
+
+
+@dataclass
+class _Twin:
+    """A coarser or finer run that goes along with another."""
+
+    run: Run
+    times: float
+    book: Recorder
+    state: State
+    before: np.ndarray | float = 0.0
+
+    @classmethod
+    def of(cls, run: Run, book: Recorder) -> _Twin | None:
+        """The twin of a run, if it has one."""
+        if run.twin is None:
+            return None
+        return cls(run.twin, run.times, recorder(run.twin.view, book.saves), run.twin.state)
+
+    def distance(self, now: float, t: float, risk: np.ndarray) -> np.ndarray:
+        """The error of a risk at t: the larger distance of this save and the last, since two risks may cross."""
+        self.state = self.run.advance(self.state, now, t, lambda t: None) if t > now else self.state
+        here = self.times * np.abs(self.book.risk(self.state) - risk)
+        before, self.before = self.before, here
+        return np.maximum(here, before)
 
 
 def _check(request: Request, run: Run) -> None:

@@ -74,9 +74,15 @@ class CellView:
         """Of θ."""
         return self.land.penalty.columns
 
-    def risk(self, rho: Density) -> float:
+    def risk(self, rho: Density) -> Array:
         """R(ρ)."""
-        return self.land.risk(rho)
+        points, weights = self.land.measure(rho)
+        return self.land.in_motion(points).risk_of(points, weights)
+
+    def error(self, rho: Density) -> Array:
+        """How far R may be off, 0 where it is exact."""
+        points, weights = self.land.measure(rho)
+        return self.land.in_motion(points).risk_error_of(points, weights)
 
     def free_energy(self, rho: Density) -> float:
         """F(ρ)."""
@@ -93,6 +99,8 @@ class Run:
     view        how the state is looked at
     round_time  a time before t_end that was asked for ↦ the time at which the dynamics can stop for it
     advice      what to change when it diverges
+    twin        a coarser or finer version of this run: how far its risk is from this one's counts as an error,
+    times       so many times
     """
 
     state: State
@@ -100,6 +108,8 @@ class Run:
     view: NeuronView | CellView
     round_time: Callable[[float], float]
     advice: str
+    twin: Run | None = None
+    times: float = 1.0
 
 
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:

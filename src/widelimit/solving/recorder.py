@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import jax.numpy as jnp
 import numpy as np
 
 from widelimit.coordinates import Coordinates
@@ -22,6 +21,7 @@ Variable = tuple[tuple[str, ...], np.ndarray, Attributes]
 Axis = list[str] | tuple[str, list[float]]
 Contents = tuple[dict[str, Variable], dict[str, Axis]]
 RISK: Attributes = {"long_name": "population risk", "symbol": "R"}
+ERROR: Attributes = {"long_name": "how far the population risk may be off", "symbol": "δR"}
 
 
 @dataclass
@@ -37,6 +37,7 @@ class Saves:
     observers: Mapping[str, Observer]
     times: list[float] = field(default_factory=list)
     risk: list[np.ndarray] = field(default_factory=list)
+    error: list[np.ndarray] = field(default_factory=list)
     observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     @property
@@ -44,17 +45,19 @@ class Saves:
         """1 + the first risk, against which a divergence is judged; infinite before anything is saved."""
         return 1 + float(np.max(self.risk[0])) if self.risk else math.inf
 
-    def add(self, t: float, risk: np.ndarray, measures: Measure | list[Measure]) -> None:
-        """Save the risk and what the observers say of a measure, or of the measure of every replica."""
+    def add(self, t: float, risk: np.ndarray, error: np.ndarray, measures: Measure | list[Measure]) -> None:
+        """Save the risk, its error, and what the observers say of a measure, or of the measure of every replica."""
         values = {name: _observed(name, observer, measures) for name, observer in self.observers.items()}
         self.times.append(t)  # after the observers, which may be interrupted: a save is kept whole or not at all
         self.risk.append(risk)
+        self.error.append(error)
         for name, value in values.items():
             self.observed.setdefault(name, []).append(value)
 
-    def scalars(self, lead: int, shape: tuple[int, ...], about: Attributes) -> dict[str, Variable]:
-        """The risk and everything observed, over time."""
-        variables = {"risk": over_time(self.risk, lead, ("time",), about, shape)}
+    def scalars(self, lead: int, shape: tuple[int, ...]) -> dict[str, Variable]:
+        """The risk, its error and everything observed, over time."""
+        variables = {"risk": over_time(self.risk, lead, ("time",), RISK, shape),
+                     "risk_error": over_time(self.error, lead, ("time",), ERROR, shape)}  # fmt: skip
         for name in self.observers:
             values = self.observed.get(name, [])
             extra = tuple(f"{name}_{i}" for i in range(1, np.ndim(values[0]) - lead + 1)) if values else ()
@@ -76,12 +79,13 @@ class OfNeurons:
         good = bool(np.isfinite(theta).all())
         return np.asarray(self.view.risk(theta), float) if good else np.full(theta.shape[:-2], np.nan)
 
-    def save(self, t: float, state: State, risk: np.ndarray) -> None:
-        """Keep a state."""
-        kept = self._kept(np.asarray(self.view.theta(state)))
+    def save(self, t: float, state: State, risk: np.ndarray, away: np.ndarray | float) -> None:
+        """Keep a state; ``away`` is what a twin of the run adds to the error."""
+        theta = self.view.theta(state)
+        kept, error = self._kept(np.asarray(theta)), away + np.asarray(self.view.error(theta))
         weights = np.asarray(self.view.weights)
         clouds: list[Measure] = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
-        self.saves.add(t, risk, clouds if kept.ndim == 3 else clouds[0])
+        self.saves.add(t, risk, error, clouds if kept.ndim == 3 else clouds[0])
         self.theta.append(kept)
 
     def contents(self, state: State) -> Contents:
@@ -90,7 +94,7 @@ class OfNeurons:
         front = ("replica",) * (theta.ndim - 2)
         lead, shape = len(front), (0, *theta.shape[:-1], len(self._names))
         variables: dict[str, Variable] = {
-            **self.saves.scalars(lead, shape[: 1 + lead], {**RISK, **self._estimated(theta)}),
+            **self.saves.scalars(lead, shape[: 1 + lead]),
             "theta": over_time(self.theta, lead, ("time", "neuron", "coordinate"),
                                {"long_name": "neurons", "symbol": "θ"}, shape),
             "weights": (("neuron",), np.asarray(self.view.weights), {"long_name": "mass of a neuron", "symbol": "p"}),
@@ -115,12 +119,6 @@ class OfNeurons:
         reduced[:, radii:] = np.maximum(reduced[:, radii:], 0.0)
         return reduced.reshape(*theta.shape[:-1], -1)
 
-    def _estimated(self, theta: np.ndarray) -> dict[str, float]:
-        """Standard error of the last risk, where it is estimated from a draw of the data law."""
-        last = theta.reshape(-1, *theta.shape[-2:])[0]
-        error = float(self.view.error(jnp.asarray(last))) if np.isfinite(last).all() else 0.0
-        return {"standard_error": error} if error else {}
-
 
 @dataclass
 class OfCells:
@@ -136,11 +134,11 @@ class OfCells:
         rho = self.view.density(state)
         return np.asarray(self.view.risk(rho) if np.isfinite(rho.theta).all() else np.nan)
 
-    def save(self, t: float, state: State, risk: np.ndarray) -> None:
-        """Keep a state."""
+    def save(self, t: float, state: State, risk: np.ndarray, away: np.ndarray | float) -> None:
+        """Keep a state; ``away`` is what a twin of the run adds to the error."""
         rho = self.view.density(state)
         energy = np.asarray(self.view.free_energy(rho))
-        self.saves.add(t, risk, rho)
+        self.saves.add(t, risk, away + np.asarray(self.view.error(rho)), rho)
         self.densities.append(rho)
         self.free_energy.append(energy)
 
@@ -151,7 +149,7 @@ class OfCells:
         cells = tuple(f"cell_{name}" for name in last.coordinates)
         shape = (0, *last.masses.shape)
         variables = {
-            **self.saves.scalars(0, (0,), RISK),
+            **self.saves.scalars(0, (0,)),
             "free_energy": over_time(self.free_energy, 0, ("time",), {"long_name": "free energy", "symbol": "F"}, (0,)),
             "masses": over_time([rho.masses for rho in padded], 0, ("time", *cells),
                                 {"long_name": "mass of each cell", "symbol": "m"}, shape),

@@ -1,6 +1,7 @@
 """The result of a run: a labelled dataset, and views of it as measures.
 
 risk     (time)                       R(ρ_t)
+risk_error  (time)                    how far it may be off
 theta    (time, neuron, coordinate)   the neurons, in reduced coordinates unless asked otherwise
 weights  (neuron)
 final    (neuron, full coordinate)    the last neurons in the coordinates the dynamics ran in
@@ -67,6 +68,15 @@ class Solution:
     def risk(self) -> np.ndarray:
         """R(ρ_t), (time,), or (replica, time)."""
         return self.dataset["risk"].values
+
+    @property
+    def error(self) -> np.ndarray:
+        """How far the risk may be off, (time,), or (replica, time); NaN in records that do not say.
+
+        It covers the nodes, orders and draws that stand for the data law, and, with ``check`` of the method, the points
+        or cells that carry ρ. It does not cover the step of SGD and GD, which is part of what they are.
+        """
+        return self.dataset["risk_error"].values if "risk_error" in self.dataset else np.full_like(self.risk, np.nan)
 
     @property
     def name(self) -> str:

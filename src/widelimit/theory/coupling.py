@@ -135,7 +135,7 @@ class Coupling:
     def methods(self) -> dict[str, Method]:
         """The method of every name of the chain."""
         every: dict[str, Method] = {
-            "PDE": MeanField(self.points),
+            "PDE": MeanField(self.points, check=False),
             "ND": NonlinearFlow(self.n, self.coordinates, self.points),
             "PD": ParticleFlow(self.n, self.coordinates),
             "GD": GD(self.n, self.step, self.coordinates),

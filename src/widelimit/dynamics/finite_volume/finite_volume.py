@@ -151,7 +151,9 @@ def ready(method: FiniteVolume, problem: Problem, seed: int, replicas: int | Non
         "may move in, or raise tolerance"
     )
     view = CellView(land, problem.beta, Mass.density)
-    return Run(Mass(grid, masses), advance, view, lambda t: t, advice)
+    coarser = replace(method, cells=max(4, len(masses) // 2), check=False)
+    twin = ready(coarser, problem, seed, replicas) if method.check else None
+    return Run(Mass(grid, masses), advance, view, lambda t: t, advice, twin)
 
 
 def _complain(status: int, largest: float, method: FiniteVolume) -> None:

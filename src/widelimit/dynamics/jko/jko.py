@@ -16,6 +16,8 @@ Reference: [jko98].
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from widelimit.dynamics.jko.entropic import entropic_run
 from widelimit.dynamics.jko.points import point_run
 from widelimit.dynamics.jko.quantiles import quantile_run
@@ -30,8 +32,12 @@ def ready(method: JKO, problem: Problem, seed: int, replicas: int | None) -> Run
     require_single(replicas, "JKO")
     free = problem.neuron.inner == "free"
     require(free, "JKO needs inner weights that move freely", "inner='sphere'", "use MeanField")
-    if not problem.is_noisy:
-        return point_run(method, problem)
     names = problem.reduced_coordinates
-    require(len(names) <= 2, "JKO with noise needs one or two reduced coordinates", names[:6], "use a ParticleFlow")
-    return quantile_run(method, problem) if len(names) == 1 else entropic_run(method, problem)
+    few = len(names) <= 2 or not problem.is_noisy
+    require(few, "JKO with noise needs one or two reduced coordinates", names[:6], "use a ParticleFlow")
+    scheme = quantile_run if len(names) == 1 else entropic_run
+    run = (scheme if problem.is_noisy else point_run)(method, problem)
+    if not method.check:
+        return run
+    finer = replace(method, step=method.step / 2, check=False)  # order 1: the error is twice the difference
+    return replace(run, twin=ready(finer, problem, seed, replicas), times=2.0)

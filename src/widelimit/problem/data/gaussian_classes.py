@@ -68,7 +68,7 @@ class GaussianClasses(DataLaw):
     weights: As[Sequence[float] | None, Numbers | None] = argument(default=None)
     samples: int = count("4096", default=SAMPLES)
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """One way to tell the classes apart, and as many labels and weights as classes."""
         check_dimension(self.d)
         self._check_informative()

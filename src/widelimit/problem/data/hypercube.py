@@ -51,9 +51,9 @@ class Hypercube(TargetLaw):
     k: int | None = static(default=None)
     samples: int = count("4096", default=SAMPLES)
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """The corners must not be too many."""
-        super().check()
+        super().validate()
         require(
             self.kept <= MOST_KEPT,
             f"a sparse target may depend on at most {MOST_KEPT} coordinates",

@@ -20,9 +20,9 @@ class ResolvedLaw(TargetLaw):
         """Points for each kept axis (in all, beyond three), None for as many as the target needs."""
         return None
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """As many numbers of points as axes."""
-        super().check()
+        super().validate()
         if isinstance(self.nodes, list | tuple):
             self.settle(nodes=tuple(self.nodes))
             good = len(self.nodes) == self.kept

@@ -135,7 +135,7 @@ class TargetLaw(DataLaw):
         """Inputs x from independent coordinates g, (n, d)."""
         return g
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """h has as many variables as it may have, and d leaves room for them."""
         if self.k is not None:
             require_count("k", self.k, "2")

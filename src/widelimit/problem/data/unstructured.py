@@ -40,7 +40,7 @@ class Empirical(OfArrays, DataLaw, eq=False):
     replacement: bool = static(default=True)
     source: tuple[tuple[str, object], ...] = static(default=(), compare=False)
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Arrays of finite numbers that fit together; they are copied and cannot be written."""
         try:
             x, y = np.array(self.x, float), np.array(self.y, float)
@@ -128,7 +128,7 @@ class Sampler(DataLaw):
     d: int = count("10")
     samples: int = count("4096", default=SAMPLES)
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """A function."""
         good = callable(self.function)
         require(good, "sampler needs a function of a key and n", self.function, "see the docstring")

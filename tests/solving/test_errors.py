@@ -1,0 +1,84 @@
+"""Every solution says how far its risk may be off."""
+
+import math
+
+import numpy as np
+import pytest
+
+import widelimit as wl
+
+RAMP = wl.neurons.ridge(wl.activations.ramp((0.5, -2.5), (1.5, 7.5)))
+LINE = wl.neurons.ridge(wl.activations.polynomial([0.0, 1.0]))
+TWO_CLASSES = wl.Problem(wl.data.gaussian_classes(40, 0.8), RAMP, wl.initial.gaussian(0.8))
+T, SAVES = 1.5, 4
+
+
+@pytest.fixture(scope="module")
+def limit():
+    """The risk of so many points that it is right to 1e−7."""
+    return wl.solve(TWO_CLASSES, wl.MeanField(300, "gauss", 1e-10, 1e-12, check=False), T, save=SAVES).risk
+
+
+@pytest.mark.parametrize("placement", ["quantile", "gauss"])
+@pytest.mark.parametrize("points", [48, 96])
+def test_the_error_of_the_limit_is_above_the_true_one_and_of_its_size(points, placement, limit):
+    run = wl.solve(TWO_CLASSES, wl.MeanField(points, placement), T, save=SAVES)
+    true = np.abs(run.risk - limit)
+    assert run.error.shape == run.times.shape
+    assert np.all(true <= run.error + 1e-6)
+    seen = true > 1e-6
+    assert not seen.any() or np.median(run.error[seen] / true[seen]) < 30
+
+
+def test_a_run_without_a_check_states_the_error_of_the_law_alone():
+    run = wl.solve(TWO_CLASSES, wl.MeanField(48, check=False), T, save=2)
+    assert np.all(run.error < 1e-9)
+
+
+def test_a_start_that_is_carried_exactly_has_no_error():
+    start = wl.initial.array([[0.5], [1.0], [1.5]])
+    run = wl.solve(wl.Problem(wl.data.gaussian_classes(math.inf, 0.8), RAMP, start), wl.MeanField(), 0.5, save=2)
+    assert not run.error.any()
+
+
+def test_replicas_have_an_error_each_and_exact_risks_have_none():
+    run = wl.solve(TWO_CLASSES, wl.SGD(8, 0.01), 0.05, save=3, replicas=2)
+    assert run.error.shape == run.risk.shape == (2, 3)
+    assert not run.error.any()  # the closed kernel in full coordinates
+
+
+def test_minimising_movements_know_the_error_of_their_step():
+    """Without noise the linear neuron obeys d⟨r²⟩/dt = −2 · 2λ ⟨r²⟩ in the limit; JKO is of order 1 in its step."""
+    case = wl.Problem(wl.data.single_index(math.inf, "z", nodes=8), LINE, wl.initial.array([[0.2, 0.5]]), ridge=0.5)
+    run = wl.solve(case, wl.JKO(0.1, 4, check=True), 1.0, save=[0.5, 1.0])
+    exact = wl.solve(case, wl.MeanField(check=False, rtol=1e-10), 1.0, save=[0.5, 1.0]).risk
+    true = np.abs(run.risk - exact)[-2:]
+    assert np.all(true > 1e-4) and np.all(true <= 1.5 * run.error[-2:]) and np.all(run.error[-2:] <= 5 * true)
+
+
+def test_a_grid_knows_the_error_of_its_cells(limit):
+    run = wl.solve(TWO_CLASSES, wl.FiniteVolume(100, check=True), T, save=SAVES)
+    true = np.abs(run.risk - limit)
+    assert np.all(true <= 2 * run.error) and np.median(run.error / true) < 30
+
+
+def test_the_error_is_saved_with_the_run_and_unknown_in_a_record_without_it(tmp_path):
+    run = wl.solve(TWO_CLASSES, wl.MeanField(48), T, save=2)
+    again = wl.load(run.save(tmp_path / "run.nc"))
+    np.testing.assert_array_equal(again.error, run.error)
+    old = wl.solving.solution.Solution(run.dataset.drop_vars("risk_error"))
+    assert np.isnan(old.error).all() and old.error.shape == run.risk.shape
+
+
+def test_a_figure_shows_the_error_as_a_band():
+    run = wl.solve(TWO_CLASSES, wl.MeanField(48), T, save=2)
+    axes = wl.figure(run).axes[0]
+    (band,) = axes.collections
+    low, high = (getattr(band.get_paths()[0].vertices[:, 1], f)() for f in ("min", "max"))
+    assert low == pytest.approx((run.risk - run.error).min()) and high == pytest.approx((run.risk + run.error).max())
+
+
+@pytest.mark.parametrize("method", [wl.MeanField, wl.FiniteVolume, lambda **words: wl.JKO(0.1, **words)])
+def test_check_is_yes_or_no(method):
+    with pytest.raises(wl.InputError, match="check must be True or False, got 1"):
+        method(check=1)
