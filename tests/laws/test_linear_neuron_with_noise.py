@@ -50,10 +50,10 @@ FULL, REDUCED = list(METHODS)[:4], list(METHODS)[4:]
 def start_and_end(name):
     """The neurons before and after, (R, n, D); and the end of a second start that meets the same data and noise."""
     run = DYNAMICS[type(METHODS[name])](METHODS[name], PROBLEM, 3, REPLICAS)
-    points, theta = run.state if isinstance(run.state, tuple) else (None, run.state)
+    theta = run.view.theta(run.state)
 
     def end(theta):
-        state = theta if points is None else (points, theta)
+        state = {"SGD": (theta, theta), "NonlinearFlow": (run.state[0], theta)}.get(name.split()[-1], theta)
         return np.asarray(run.view.theta(run.advance(state, 0.0, STEPS * STEP, lambda t: None)))
 
     return np.asarray(theta), end(theta), end(theta[:, ::-1] * 1.5)
