@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import widelimit as wl
 from widelimit.interfaces.solution_figures import LINES
@@ -104,18 +105,15 @@ def test_the_density_of_a_law_does_not_show_its_nodes():
     """u ~ N(m, 1/(βλ)) for a linear neuron, also in two coordinates, where a bin holds one node or none."""
     law = wl.gibbs(line(wl.data.single_index(20, "He1(z)"), ridge=RIDGE, beta=BETA), points=96)
     edges, values = law.density("u")
-    centres, variance = (edges[1:] + edges[:-1]) / 2, 1 / (BETA * RIDGE)
-    mean = law.rho.mean(law.rho.column("u"))
-    exact = np.exp(-((centres - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
-    np.testing.assert_allclose(values, exact, rtol=1e-3, atol=1e-6)
+    exact = np.diff(norm.cdf(edges, law.rho.mean(law.rho.column("u")), 1 / np.sqrt(BETA * RIDGE))) / np.diff(edges)
+    np.testing.assert_allclose(values, exact, rtol=1e-5, atol=1e-12)
 
 
 def test_a_radius_of_one_dimension_keeps_its_mass_at_zero():
     law = wl.gibbs(line(wl.data.single_index(2, "He1(z)"), ridge=RIDGE, beta=BETA), points=128)
     edges, values = law.density("r")
-    centres, variance = (edges[1:] + edges[:-1]) / 2, 1 / (BETA * RIDGE)
-    exact = 2 * np.exp(-(centres**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
-    np.testing.assert_allclose(values, exact, rtol=1e-3, atol=1e-6)
+    exact = 2 * np.diff(norm.cdf(edges, 0.0, 1 / np.sqrt(BETA * RIDGE))) / np.diff(edges)
+    np.testing.assert_allclose(values, exact, rtol=1e-5, atol=1e-12)
 
 
 def test_a_law_found_by_simulation_is_an_outline(noisy):

@@ -3,18 +3,20 @@
     F(ρ) = ½ R(ρ) + λ ∫v dρ + β⁻¹ ∫ ρ log ρ          free energy
     ρ_* = exp(−β Ψ_λ(θ; ρ_*))/Z                              its only minimiser, a fixed point
 
-In feature form this is a finite concave problem: with the residuals v_q = p_q (F_q − y_q) as unknowns,
+With the residuals v_q = p_q (F_q − y_q) as unknowns this is a finite concave problem, widelimit.theory.gibbs_dual:
 
     F(ρ_*) = max_v  −β⁻¹ log Z(v) − Σ_q (v_q y_q + v_q²/(2 p_q)) + noise²/2
     Z(v) = ∫ exp(−β (Σ_q v_q Φ_q(θ) + λ v(θ))) μ(dθ)
-    ∇ = F(ρ_v) − y − v/p,    ∇² = −β Cov_{ρ_v} Φ − diag(1/p)
 
     μ   Lebesgue measure of the full space: da db du Π_g S_g r_g^{d_g−1} dr_g, S_g the area of the sphere in R^{d_g}
 
-Scheme: Newton with a line search on residuals scaled by √p, integrals on a tensor of Gauss–Legendre panels that grows
-until it covers the mass, then tightens around it, or on the cells of a given grid. The primal value F(ρ_v) minus the
-dual one is an error bar: it is ≥ 0, and 0 at the optimum only. With more than two reduced coordinates the law is drawn
-from by long noisy runs, widelimit.theory.gibbs_samples. Reference: [mmn18], section on noisy SGD.
+Scheme: start from v = 0. Search the whole reach of every ρ_v met so far (widelimit.theory.far_field) for the panels in
+which one of them lives (widelimit.theory.panels), solve the problem on these panels, and repeat until ρ_v for the
+solution v lives on them: until log Z(v), from a search of its own with more nodes, is the same. Fewer panels mean a
+smaller Z and a larger maximum, and panels that have mass at the maximum are kept, so that wells far apart cannot take
+turns. Where features grow so fast that Newton's method gets stuck, it starts from less deep panels. A law on a given
+grid is solved on its cells. With more than two reduced coordinates the law is drawn from by long noisy runs,
+widelimit.theory.gibbs_samples. Reference: [mmn18], section on noisy SGD.
 """
 
 from __future__ import annotations
@@ -23,33 +25,32 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import CubicSpline
 
-from widelimit.coordinates import Coordinates
 from widelimit.errors import InputError, require, require_count
-from widelimit.measures import Cloud, Density, Measure, log_sphere_area
+from widelimit.measures import Cloud, Density, Measure
 from widelimit.observables.density import binned_density
-from widelimit.potentials.damped_newton import Budget, Direction, minimise
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
-from widelimit.potentials.least_squares import LeastSquares
-from widelimit.problem.data.nodes import tensor
 from widelimit.problem.problem import Problem
+from widelimit.theory.far_field import Field, Rays
+from widelimit.theory.gibbs_dual import Integrals
 from widelimit.theory.gibbs_samples import sampled
+from widelimit.theory.panels import DEPTH, PER_PANEL, Panels, covering, refined
 
-PER_PANEL = 16
-POINTS = {1: 512, 2: 128}  # for each coordinate
-EMPTY = 1e-18  # mass of an outer panel that counts as none
-FAINT = 1e-200  # relative density of a node that is left out of a picture
-BUDGET = Budget(steps=60, shortest=1e-9, rounding=1e-14)
-ENOUGH = 1e-26  # gain of the dual that Newton's method still promises
-GROWTH = 60
-TIGHTENED = 3
-
-Side = tuple[float, float]
-Box = list[Side]
+FAINT = 1e-200  # relative density below which a picture shows nothing
+POINTS = {1: 256, 2: 80}  # for each coordinate
+CHECKED = 24  # nodes of a panel in the search that checks
+CLOSE = 1e-11  # to which both values of log Z agree
+ROUNDING = 1e-14  # of Ψ
+NOTHING = 1e-16  # mass of panels that a law can do without
+SAME = 1e-11  # relative change of v that changes no panels
+ROUNDS = 30
+GROWTH = 4.0  # of the box in a round, where Ψ_v does not grow
+FARTHEST = 100.0  # growth of the box beyond which there is no law
+STUCK = 1e-6  # relative gap that Newton's method should not leave
+SHALLOW = 2.0  # depth of the panels on which it must not
+WITHIN = 64  # points of a bin at which a density is averaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +62,11 @@ class Gibbs:
     log_density  (n,) log ρ_* at the nodes, as a density of the full space; None for a sample
     risk         R(ρ_*)
     free_energy  F(ρ_*); for a sample with the estimated entropy, NaN in more than six coordinates
-    gap          upper bound of the error of the free energy on these nodes; NaN for a sample
+    gap          bound of the error of the free energy: primal minus dual value; on a quadrature also the mass that may
+                 lie outside its box, and the change of log Z when panels are searched for anew and get more nodes; NaN
+                 for a sample
     error        of the risk: for a sample the standard error over independent runs, drift and bias of finite width;
-                 where draws stand for the data their standard error; else 0
+                 where nodes or draws stand for the data theirs; else 0
     """
 
     rho: Measure = field(repr=False)
@@ -77,8 +80,8 @@ class Gibbs:
     def density(self, coordinate: str, bins: int = 120) -> tuple[np.ndarray, np.ndarray]:
         """Edges (bins + 1,) and the density of one coordinate in each bin (bins,).
 
-        On a quadrature: mass over weight at every node, its logarithm interpolated to the middle of the bin, because
-        bins would show the nodes. A law on a grid keeps its cells, a sample is binned.
+        On a quadrature: mass over weight at every node, its logarithm interpolated and averaged over the bin, because
+        bins would show the nodes; 0 between panels. A law on a grid keeps its cells, a sample is binned.
         """
         if isinstance(self.rho, Density):
             return self.rho.marginal(coordinate)
@@ -88,76 +91,9 @@ class Gibbs:
         if self.log_density is None:
             return edges, binned_density(self.rho, coordinate, edges)
         nodes, where = np.unique(column, return_inverse=True)
-        values = np.bincount(where, self.rho.weights) / _quadrature_weights(nodes)
-        some = values > values.max() * FAINT
-        return edges, np.exp(CubicSpline(nodes[some], np.log(values[some]))((edges[1:] + edges[:-1]) / 2))
-
-
-@dataclass(frozen=True)
-class _Field:
-    """What does not depend on the quadrature."""
-
-    land: FeatureLandscape
-    beta: float
-
-    @property
-    def columns(self) -> Coordinates:
-        return self.land.penalty.columns
-
-    def integrals(self, nodes: np.ndarray, log_mass: np.ndarray) -> _Integrals:
-        for g, d in enumerate(self.columns.directions):
-            with np.errstate(divide="ignore"):
-                log_mass = log_mass + log_sphere_area(d) + (d - 1) * np.log(nodes[:, self.columns.first_radius + g])
-        return self.on_nodes(nodes, log_mass)
-
-    def on_nodes(self, nodes: np.ndarray, log_mass: np.ndarray) -> _Integrals:
-        root, fit = self.land.fit.whitened()
-        theta = jnp.asarray(nodes)
-        features = root * np.asarray(self.land.all_features(theta))
-        return _Integrals(features, fit, log_mass, np.asarray(self.land.penalty(theta)), self.beta)
-
-
-@dataclass(frozen=True)
-class _Integrals:
-    """The dual problem on one quadrature, in residuals v and features scaled by √p."""
-
-    features: np.ndarray  # √p Φ, (n, Q)
-    fit: LeastSquares[np.ndarray]
-    log_mass: np.ndarray  # (n,)
-    penalty: np.ndarray  # (n,)
-    beta: float
-
-    def weights(self, v: np.ndarray) -> tuple[np.ndarray, float]:
-        """The masses of ρ_v and log Z(v)."""
-        exponent = self.log_mass - self.beta * (self.features @ v + self.penalty)
-        top = exponent.max()
-        mass = np.exp(exponent - top)
-        return mass / mass.sum(), top + math.log(mass.sum())
-
-    def dual(self, v: np.ndarray) -> float:
-        return -self.weights(v)[1] / self.beta + self.fit.dual(v)
-
-    def primal(self, v: np.ndarray) -> tuple[float, float]:
-        """F(ρ_v) and R(ρ_v)."""
-        weights, log_z = self.weights(v)
-        mean = weights @ self.features
-        risk = float(self.fit.risk(mean))
-        entropy = -self.beta * (mean @ v + weights @ self.penalty) - log_z
-        return risk / 2 + float(weights @ self.penalty + entropy / self.beta), risk
-
-    def solve(self, v: np.ndarray) -> np.ndarray:
-        """Newton's method from v; the problem is concave, so that the line search cannot fail."""
-        return minimise(v, lambda v: -self.dual(v), self._ascent, lambda v, size, step: v + size * step, BUDGET)
-
-    def _ascent(self, v: np.ndarray) -> Direction:
-        weights, _ = self.weights(v)
-        mean = weights @ self.features
-        centred = self.features - mean
-        slope = self.fit.residual(mean) - v
-        curvature = self.beta * (centred * weights[:, None]).T @ centred + np.eye(len(v))
-        step = np.linalg.solve(curvature, slope)
-        gain = float(slope @ step)
-        return Direction(step, -gain, gain < ENOUGH * (1 + abs(self.dual(v))))
+        fine = np.linspace(edges[0], edges[-1], 2 * bins * WITHIN + 1)[1::2]
+        values = _interpolated(nodes, np.bincount(where, self.rho.weights), fine)
+        return edges, values.reshape(bins, WITHIN).mean(axis=1)
 
 
 def gibbs(
@@ -165,7 +101,8 @@ def gibbs(
 ) -> Gibbs:
     """The fixed point of a noisy problem.
 
-    points   nodes for each of one or two reduced coordinates (default 512 in one dimension, 128 in two)
+    points   nodes for each of one or two reduced coordinates (on either side of 0) when the search for panels begins;
+             it adds as many as it needs (default 256 in one dimension, 80 in two)
     on       a density, such as the last of a `FiniteVolume` run: the law on its cells, where that run comes to rest
     n        neurons of each of the runs that draw from the law in more than two coordinates
     seed     of those runs
@@ -185,78 +122,100 @@ def gibbs(
         return Gibbs(drawn.rho, None, drawn.risk, drawn.free_energy, math.nan, problem.beta, drawn.error)
     land = landscape(problem, reduced=True)
     assert isinstance(land, FeatureLandscape)
-    here = _Field(land, problem.beta)
     if on is not None:
-        return _on_cells(here, on, names)
-    panels = max(1, -(-(points or POINTS[len(names)]) // PER_PANEL))
-    first_radius = here.columns.first_radius
-    spread = math.sqrt(1 / (problem.beta * problem.ridge))
-    box = [(-4 * spread, 4 * spread) if c < first_radius else (0.0, 4 * spread) for c in range(len(names))]
-    v = np.zeros(len(land.fit.p))
-    for _ in range(GROWTH):
-        nodes, integrals, v = _solved(here, box, panels, v)
-        wished = [
-            _grown(side, mass, c >= first_radius) for c, (side, mass) in enumerate(_panels(box, nodes, integrals, v))
-        ]
-        if wished == box:
+        return _on_cells(Field(land, problem.beta), on, names)
+    return _searched(_Search(Rays(Field(land, problem.beta)), points or POINTS[len(names)]), names)
+
+
+@dataclass
+class _Search:
+    """Panels for the laws ρ_v, over as much of the space as they can reach."""
+
+    rays: Rays
+    points: int
+    length: float = 0.0
+    depth: float = DEPTH
+
+    @property
+    def field(self) -> Field:
+        return self.rays.field
+
+    def panels(self, residuals: list[np.ndarray]) -> tuple[Panels, np.ndarray]:
+        """The panels in which one of the laws lives, and which of them does."""
+        laws = np.stack(residuals, axis=1)
+        whole = covering(self.length, self.field.signed, self.points)
+        return refined(whole, lambda theta: self.field.exponent(theta, laws), self.depth)
+
+    def widened(self, v: np.ndarray) -> float:
+        """Extend the box to the reach of ρ_v, and return the logarithm of the mass outside."""
+        reach = self.rays.reach(v)
+        self.length = max(self.length, reach.length if reach else GROWTH * self.length)
+        return reach.log_tail if reach else math.inf
+
+    def log_z(self, v: np.ndarray) -> float:
+        """log Z(v) from panels of its own."""
+        nodes, weights = self.panels([v])[0].rule(CHECKED)
+        exponent = self.field.exponent(nodes.reshape(-1, nodes.shape[-1]), v[:, None])[:, 0] + np.log(weights).ravel()
+        return float(np.logaddexp.reduce(exponent))
+
+
+def _searched(search: _Search, names: tuple[str, ...]) -> Gibbs:
+    """The law on the panels in which it lives."""
+    here = search.field
+    v = np.zeros(len(here.land.fit.p))
+    search.widened(v)
+    good = search.length > 0
+    require(good, "the regulariser must grow with every coordinate for a Gibbs law", here.land.penalty.regulariser,
+            "give every block a weight")  # fmt: skip
+    met, farthest = [v], FARTHEST * search.length
+    for _ in range(ROUNDS):
+        panels, lives = search.panels(met)
+        nodes, weights = panels.rule()
+        theta = nodes.reshape(-1, nodes.shape[-1])
+        integrals = _integrals(here, theta, np.log(weights).ravel() + here.log_volume(theta))
+        v = integrals.solve(met[-1])
+        if integrals.gap(v) > STUCK * (1 + abs(integrals.dual(v))):
+            search.depth /= 2
+            if search.depth < SHALLOW:
+                break
+            continue
+        search.depth = DEPTH
+        log_tail, log_z = search.widened(v), integrals.weights(v)[1]
+        missed = abs(search.log_z(v) - log_z)
+        same = np.linalg.norm(v - met[-1]) <= SAME * np.linalg.norm(v)
+        if math.isfinite(log_tail) and (missed < CLOSE + ROUNDING * here.beta or same):
+            law = _result(here, integrals, v, Cloud(theta, integrals.weights(v)[0], names))
+            return replace(law, gap=law.gap + (missed + float(np.logaddexp(0.0, log_tail - log_z))) / here.beta)
+        if search.length > farthest and not math.isfinite(log_tail):
             break
-        box = wished
-    else:
-        where = dict(zip(names, box, strict=True))
-        raise InputError(f"the Gibbs law must fit on a grid, got mass in all of {where}: raise the ridge.")
-    for _ in range(TIGHTENED):
-        box = [_tightened(side, mass) for side, mass in _panels(box, nodes, integrals, v)]
-        nodes, integrals, v = _solved(here, box, panels, v)
-    return _result(here, integrals, v, Cloud(nodes, integrals.weights(v)[0], names))
+        mass = integrals.weights(v)[0].reshape(len(nodes), -1).sum(axis=1)
+        met = [old for old, there in zip(met, lives.T, strict=True) if mass[there].sum() > NOTHING] + [v]
+    raise InputError(f"the Gibbs law must fit on a grid, got mass beyond {search.length:.3g}: raise the ridge.")
 
 
-def _on_cells(here: _Field, cells: Density, names: tuple[str, ...]) -> Gibbs:
+def _integrals(here: Field, theta: np.ndarray, log_mass: np.ndarray) -> Integrals:
+    features, penalty = here.evaluated(theta)
+    return Integrals(features, here.land.fit.whitened()[1], log_mass, penalty, here.beta)
+
+
+def _on_cells(here: Field, cells: Density, names: tuple[str, ...]) -> Gibbs:
     """The law on the cells of a grid, each with the density at its centre."""
     good = isinstance(cells, Density) and cells.coordinates == names
     require(good, f"the cells must be a wl.Density over {', '.join(names)}", cells, "pass solution.final")
-    integrals = here.on_nodes(cells.theta, cells.log_volumes.ravel())
+    integrals = _integrals(here, cells.theta, cells.log_volumes.ravel())
     v = integrals.solve(np.zeros(len(integrals.fit.p)))
     weights, _ = integrals.weights(v)
     return _result(here, integrals, v, replace(cells, masses=weights.reshape(cells.masses.shape)))
 
 
-def _solved(here: _Field, box: Box, panels: int, v: np.ndarray) -> tuple[np.ndarray, _Integrals, np.ndarray]:
-    """Nodes on a box, the dual problem there, and its solution from v."""
-    nodes, weights = tensor([_rule(*side, panels) for side in box])
-    integrals = here.integrals(nodes, np.log(weights))
-    return nodes, integrals, integrals.solve(v)
-
-
-def _panels(box: Box, nodes: np.ndarray, integrals: _Integrals, v: np.ndarray) -> list[tuple[Side, np.ndarray]]:
-    """Every side of the box with the mass of each of its panels."""
-    weights, _ = integrals.weights(v)
-    count = round(len(nodes) ** (1 / len(box))) // PER_PANEL
-    masses = [
-        np.histogram(nodes[:, c], np.linspace(*side, count + 1), weights=weights)[0] for c, side in enumerate(box)
-    ]
-    return list(zip(box, masses, strict=True))
-
-
-def _grown(side: Side, mass: np.ndarray, is_radius: bool) -> Side:
-    """A side that is longer where its last panel holds mass; a radius ends at 0."""
-    low, high = side
-    longer = (high - low) / 2
-    return low - longer if mass[0] > EMPTY and not is_radius else low, high + longer if mass[-1] > EMPTY else high
-
-
-def _tightened(side: Side, mass: np.ndarray) -> Side:
-    """The part of a side that holds mass, and one panel more at both ends."""
-    edges, full = np.linspace(*side, len(mass) + 1), np.flatnonzero(mass > EMPTY)
-    return float(edges[max(full[0] - 1, 0)]), float(edges[min(full[-1] + 2, len(mass))])
-
-
-def _result(here: _Field, integrals: _Integrals, v: np.ndarray, rho: Measure) -> Gibbs:
+def _result(here: Field, integrals: Integrals, v: np.ndarray, rho: Measure) -> Gibbs:
     """The law with its risk as the landscape reports it: on fresh draws where draws stand for the data."""
     free_energy, fitted = integrals.primal(v)
     log_density = -here.beta * (integrals.features @ v + integrals.penalty) - integrals.weights(v)[1]
-    gap = max(free_energy - integrals.dual(v), 0.0)
-    risk, error = here.land.risk(rho), here.land.risk_error(rho)
-    return Gibbs(rho, log_density, risk, free_energy + (risk - fitted) / 2, gap, here.beta, error)
+    points, masses = here.land.measure(rho)
+    land = here.land.in_motion(points)
+    risk, error = float(land.risk_of(points, masses)), float(land.risk_error_of(points, masses))
+    return Gibbs(rho, log_density, risk, free_energy + (risk - fitted) / 2, integrals.gap(v), here.beta, error)
 
 
 def _require_no_grid(points: Any, on: Any, names: tuple[str, ...]) -> None:
@@ -276,16 +235,15 @@ def _check(problem: Problem, points: Any) -> None:
     require(finite, "the Gibbs law needs a finite dimension", math.inf, "choose a finite d")
 
 
-def _quadrature_weights(nodes: np.ndarray) -> np.ndarray:
-    """Weights of the nodes of `_rule`."""
-    x, w = np.polynomial.legendre.leggauss(PER_PANEL)
+def _interpolated(nodes: np.ndarray, mass: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The density at x from the masses of the nodes of whole panels, by its logarithm on each panel; 0 between them."""
+    unit, w = np.polynomial.legendre.leggauss(PER_PANEL)
+    to_orders = (np.arange(PER_PANEL) + 0.5)[:, None] * w * np.polynomial.legendre.legvander(unit, PER_PANEL - 1).T
     panels = nodes.reshape(-1, PER_PANEL)
-    return (np.ptp(panels, axis=1)[:, None] / np.ptp(x) * w).ravel()
-
-
-def _rule(low: float, high: float, panels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss–Legendre nodes and weights on equal panels."""
-    x, w = np.polynomial.legendre.leggauss(PER_PANEL)
-    edges = np.linspace(low, high, panels + 1)
-    half = (high - low) / panels / 2
-    return ((edges[1:] + edges[:-1])[:, None] / 2 + half * x).ravel(), np.tile(half * w, panels)
+    middle, half = panels.mean(axis=1), np.ptp(panels, axis=1) / np.ptp(unit)
+    values = mass.reshape(-1, PER_PANEL) / (half[:, None] * w)
+    orders = np.log(np.maximum(values, FAINT * values.max())) @ to_orders.T
+    here = np.maximum(np.searchsorted(middle - half, x, side="right") - 1, 0)
+    inside = (x - middle[here]) / half[here]
+    found = np.sum(np.polynomial.legendre.legvander(np.clip(inside, -1, 1), PER_PANEL - 1) * orders[here], axis=1)
+    return np.where(np.abs(inside) <= 1, np.exp(found), 0.0)
