@@ -90,7 +90,7 @@ def test_the_error_is_of_order_one_in_the_step(beta, references):
 
 
 @pytest.mark.parametrize("beta", [math.inf, 20.0])
-@pytest.mark.parametrize("step", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("step", [0.01, 1.0, pytest.param(100.0, marks=pytest.mark.slow)])
 def test_every_step_lowers_the_energy(beta, step):
     problem = classes(beta=beta)
     watch = {} if math.isfinite(beta) else {"f": free_energy(problem)}

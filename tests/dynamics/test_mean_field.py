@@ -142,6 +142,7 @@ def test_infinite_dimension_is_one_ordinary_differential_equation():
     np.testing.assert_allclose(got.risk, risk, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_hundred_gauss_nodes_and_four_hundred_quantiles_give_five_digits_of_the_risk():
     p = problem(320, wl.initial.gaussian(0.4))
     fine = wl.solve(p, wl.MeanField(800, "gauss", 1e-9, 1e-11), 10.0, save=6).risk

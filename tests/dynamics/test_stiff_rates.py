@@ -37,6 +37,7 @@ def test_an_outer_weight_a_million_times_as_fast_stays_where_its_force_vanishes(
     assert np.abs(slope[:, 0]).max() < 1e-5 < np.abs(slope[:, 1]).max()
 
 
+@pytest.mark.slow
 def test_replicas_of_a_stiff_flow_go_one_after_the_other():
     method = wl.ParticleFlow(3, "reduced", stiff=True)
     many = wl.solve(problem(100.0), method, 0.1, replicas=2, save=2)

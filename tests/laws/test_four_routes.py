@@ -52,9 +52,8 @@ ROUTES = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [name if name == "GD" else pytest.param(name, marks=pytest.mark.slow) for name in ROUTES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ROUTES)
 def test_noisy_neurons_come_to_rest_at_the_gibbs_law_and_not_at_that_of_half_the_noise(name, laws):
     method, times, bias = ROUTES[name]
     measured, spread = particles(method, times)

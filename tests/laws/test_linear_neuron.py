@@ -119,6 +119,7 @@ def test_deviations_from_the_mean_shrink_under_sgd_by_the_ridge_alone(informativ
     np.testing.assert_allclose(end - end.mean(axis=0), shrink * (w - w.mean(axis=0)), rtol=0, atol=ROUNDING)
 
 
+@pytest.mark.slow
 def test_sgd_with_a_huge_batch_follows_the_exact_solution():
     """The mean over a batch of (x xᵀ − Σ̄) m has variance at most κ |m|²/batch per coordinate, κ ≤ 3 (1 + Δ)⁴,
     so after K steps the mean neuron is within 2 ε √(K κ/batch) |m_0| (one standard deviation) of the product."""

@@ -43,6 +43,7 @@ def check_gap(problem, n, step, t, seeds):
     assert noise + itself < 0.2 * (limit.risk[0] - limit.risk[-1]), "the allowance would hide a network at rest"
 
 
+@pytest.mark.slow
 def test_two_hundred_neurons_follow_the_limit():
     check_gap(classes(40, 0.8, 0.8), n=200, step=1e-4, t=0.2, seeds=6)
 

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-REACH = 10.5  # φ(10.5) is 5e-25
-EDGES = np.array([-REACH, -8.0, -6.2, -4.6, -3.2, -2.0, -1.0, 0.0, 1.0, 2.0, 3.2, 4.6, 6.2, 8.0, REACH])
+REACH = 13.0  # φ(13) is 8e-38, so that e^x of a wide neuron is seen too
+EDGES = np.array([-REACH, -10.0, -8.0, -6.2, -4.6, -3.2, -2.0, -1.0, 0.0, 1.0, 2.0, 3.2, 4.6, 6.2, 8.0, 10.0, REACH])
 GRADED = np.array([-8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0])  # in standard deviations of what smooths a kink
 POINTS = 14
 

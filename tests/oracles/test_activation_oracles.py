@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from activation_table import SIGMAS, through
 from feature_landscapes import normal_smoothed
-from gaussian_landscape import GaussianLandscape, GaussianLaw, pair_moments
+from gaussian_landscape import GaussianLandscape, GaussianLaw
 from library_problems import assert_numbers, numbers_of, problem_of, random_full
 
 import widelimit as wl
@@ -51,17 +51,6 @@ def test_pairs_of_neurons_of_every_activation(name):
     wanted = GaussianLandscape(law, SIGMAS[name], "ab", reduced=False).numbers(theta, weights)
     land = wl.landscape(problem_of(wl.data.gaussian_classes(3, 0.6), name, "ab"))
     assert_numbers(numbers_of(land, theta, weights), wanted, 1e-8)
-
-
-@pytest.mark.parametrize("gap", [0.0, 1e-9, 1e-4, 1e-2])
-def test_nearly_parallel_neurons(gap):
-    """tanh with |w| = 5: U(w, w) = 0.79690, and what a small angle takes from it."""
-    land = wl.landscape(problem_of(wl.data.single_index(3, "z"), "tanh"))
-    one, two = np.array([5.0, 0.0, 0.0]), 5 * np.array([math.cos(gap), math.sin(gap), 0.0])
-    exact = pair_moments(SIGMAS["tanh"], (0.0, 5.0), (0.0, 5.0), math.cos(gap), math.sin(gap))[0]
-    if gap == 0:
-        assert exact == pytest.approx(0.79690, abs=5e-6)
-    assert float(land.U(one, two)[0, 0]) == pytest.approx(exact, abs=1e-9)
 
 
 KNOTS = [(1.5, 7.5), (0.5, -4.0), (0.0, -2.5)]

@@ -140,7 +140,7 @@ def test_index_models_in_full_coordinates(text, name):
 @pytest.mark.parametrize(("text", "name"), [("z", "relu"), ("z1*z2", "erf")])
 def test_full_landscapes_averaged_over_rotations_are_the_reduced_ones(text, name):
     """U and V of clouds turned independently inside the group of directions: Monte Carlo over the turns."""
-    link, d, rng, turns = LINKS[text], 12, np.random.default_rng(8), 4000
+    link, d, rng, turns = LINKS[text], 30, np.random.default_rng(8), 4000
     problem = problem_of(index_model(d, link), name, "b")
     full, reduced = wl.landscape(problem), wl.landscape(problem, reduced=True)
     theta = random_rows(rng, 2, "b", link.k, 1)
@@ -177,7 +177,7 @@ def test_the_risk_of_a_silent_network_is_the_square_of_the_labels(text):
 @pytest.mark.parametrize("text", list(SQUARES))
 def test_the_field_of_labels_that_jump_or_depend_on_many_coordinates(text, reduced):
     """V, and the gradient with nothing but the labels in the field."""
-    link, d, rng = LINKS[text], 10, np.random.default_rng(9)
+    link, d, rng = LINKS[text], 30 if reduced else 10, np.random.default_rng(9)
     rows = random_rows(rng, 3, "a", link.k, 1) if reduced else random_full(rng, 3, "a", d)
     law = GaussianLaw((d - link.k,), link=link)
     own = [GaussianLandscape(law, SIGMAS["tanh"], "a", reduced).external(row) for row in rows]
@@ -197,7 +197,8 @@ def test_a_long_neuron_along_the_labels(text):
     law = GaussianLaw((math.inf,), link=link)
     exact = GaussianLandscape(law, SIGMAS["relu"]).external(row)[0]
     land = wl.landscape(problem_of(index_model(math.inf, link), "relu"), reduced=True)
-    assert float(land.V(row)[0]) == pytest.approx(exact, abs=1e-6)
+    stated = land.errors(row).V[0]
+    assert abs(float(land.V(row)[0]) - exact) <= stated < 1e-3
 
 
 # ---- the origin

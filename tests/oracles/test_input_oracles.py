@@ -2,13 +2,14 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
 from library_problems import problem_of
 from scipy.integrate import quad
-from scipy.stats import chi, kstest
+from scipy.stats import chi, kstest, norm
 
 import widelimit as wl
 
@@ -85,10 +86,13 @@ def test_what_a_regulariser_adds(name):
 
 def test_neurons_and_samples_have_the_law_they_claim():
     """Kolmogorov–Smirnov at level 1e−4: r √d/κ ~ χ_d at the start; x/τ normal, and as many labels of either sign."""
-    d, n = 6, 2000
-    problem = wl.Problem(wl.data.gaussian_classes(d, 0.6), wl.neurons.ridge("erf"), wl.initial.gaussian(1.5))
+    d, n = 20, 2000
+    problem = wl.Problem(wl.data.gaussian_classes(d, 0.6), wl.neurons.ridge("x"), wl.initial.gaussian(1.5))
     start = wl.solve(problem, wl.GD(n, 0.1, "reduced"), 0.1, save=2, seed=5).at(0.0)
     assert kstest(start.column("r") * math.sqrt(d) / 1.5, chi(d).cdf).pvalue > 1e-4
+    x, y = (np.asarray(part) for part in problem.data.sample(jax.random.key(0), n, "float64"))
+    assert abs(np.mean(y)) < 4 / math.sqrt(n) and set(y) == {-1.0, 1.0}
+    assert kstest((x / (1 + 0.6 * y)[:, None]).ravel(), norm.cdf).pvalue > 1e-4
     on_sphere = wl.Problem(problem.data, problem.neuron, wl.initial.sphere(1.5))
     start = wl.solve(on_sphere, wl.GD(50, 0.1, "reduced"), 0.1, save=2).at(0.0)
     np.testing.assert_allclose(start.column("r"), 1.5, rtol=1e-12)
@@ -113,7 +117,7 @@ def test_measures_that_are_none_are_refused():
 
 def test_starts_that_may_mean_two_things_are_refused():
     def start(d, rows, **options):
-        return wl.Problem(wl.data.single_index(d, "z"), wl.neurons.ridge("tanh"), wl.initial.array(rows, **options))
+        return wl.Problem(wl.data.single_index(d, "z"), wl.neurons.ridge("x**3 - x"), wl.initial.array(rows, **options))
 
     refused(lambda: start(5, [[0.5, -1.0]]))  # u, r: a radius of −1
     refused(lambda: start(2, [[0.5, 1.0]]))  # w_1, w_2 or u, r

@@ -58,7 +58,7 @@ def test_linear_neurons_of_an_index_model_on_a_grid_of_two_coordinates():
 
 @pytest.mark.slow
 def test_the_noisy_limit_of_relu_neurons_against_crank_nicolson():
-    d, ridge, beta, t = 6, 0.1, 20.0, 0.5
+    d, ridge, beta, t = 14, 0.1, 20.0, 0.5
     problem = wl.Problem(
         wl.data.gaussian_classes(d, 0.6), wl.neurons.ridge("relu"), wl.initial.gaussian(1.5), ridge=ridge, beta=beta
     )

@@ -136,7 +136,7 @@ def test_the_residual_of_the_weak_form():
 @pytest.mark.slow
 def test_fluctuations_over_replicas():
     """N times the variance over replicas, from the neurons themselves."""
-    problem = wl.Problem(wl.data.gaussian_classes(10, 0.6), wl.neurons.ridge("gelu"), wl.initial.gaussian(1.0))
+    problem = wl.Problem(wl.data.gaussian_classes(20, 0.6), wl.neurons.ridge("gelu"), wl.initial.gaussian(1.0))
     run = wl.solve(problem, wl.ParticleFlow(20, "reduced"), 0.3, save=3, replicas=8)
     found = wl.observables.fluctuations(run, {"m": wl.observables.moment("r")})
     r = run.dataset["theta"].values[..., 0]

@@ -86,7 +86,7 @@ def classes_reduced(rng, dimensions=(20, 40, 100, math.inf), names=ACTIVATIONS):
                  exactness=1e-8 if kinked and d < 30 else 1e-11)  # fmt: skip
 
 
-def classes_full(rng, dimensions=(3, 4, 5, 6), names=ACTIVATIONS):
+def classes_full(rng, dimensions=(3, 5), names=ACTIVATIONS):
     d, delta, name = int(rng.choice(dimensions)), round(rng.uniform(0.1, 0.9), 3), str(rng.choice(names))
     informative = None if rng.random() < 0.5 or dimensions == (3,) else 2
     law = GaussianLaw((d,), spread(delta)) if informative is None else GaussianLaw((2, d - 2), spread(delta, 1.0))
@@ -95,7 +95,7 @@ def classes_full(rng, dimensions=(3, 4, 5, 6), names=ACTIVATIONS):
 
 
 def anisotropic_reduced(rng):
-    one, two = (int(x) for x in rng.integers(20, 40, size=2))
+    one, two = (int(x) for x in rng.choice([20, 35], size=2))
     delta, name = round(rng.uniform(0.1, 0.9), 3), str(rng.choice(("relu", "erf", "cos")))
     own = GaussianLandscape(GaussianLaw((one, two), spread(delta, 1.0)), SIGMAS[name], "ab")
     data = wl.data.gaussian_classes(one + two, delta, one)
@@ -106,7 +106,7 @@ def index(k, reduced):
     def draw(rng):
         name = str(rng.choice(ACTIVATIONS if k < 3 else ("relu", "tanh", "softplus")))
         link = LINKS[str(rng.choice([t for t in BY_K[k] if t != "sign(z1)*abs(z2)"]))]
-        d = k + int(rng.integers(8, 30)) if reduced else k + int(rng.integers(1, 4))
+        d = k + int(rng.choice([9, 25])) if reduced else k + 2
         if reduced and k == 1 and rng.random() < 0.3:
             d = math.inf
         own = GaussianLandscape(GaussianLaw((d - k,), link=link), SIGMAS[name], "ab", reduced)
@@ -118,7 +118,7 @@ def index(k, reduced):
 
 
 def cube_reduced(rng):
-    k, name = int(rng.integers(1, 4)), str(rng.choice(ACTIVATIONS))
+    k, name = int(rng.choice([2, 3])), str(rng.choice(ACTIVATIONS))
     text = "*".join(f"z{i + 1}" for i in range(k)) + " + 0.5*z1"
 
     def target(z):
@@ -129,7 +129,7 @@ def cube_reduced(rng):
 
 
 def cube_full(rng):
-    d, name = int(rng.integers(3, 9)), str(rng.choice(ACTIVATIONS))
+    d, name = int(rng.choice([3, 7])), str(rng.choice(ACTIVATIONS))
     x = all_corners(d)
     own = data_set(SIGMAS[name], x, x[:, 0] * x[:, 1] - x[:, 0], "ab")
     data = wl.data.hypercube(d, "z1*z2 - z1", samples=2048)
@@ -137,7 +137,7 @@ def cube_full(rng):
 
 
 def sphere_reduced(rng):
-    d, name = int(rng.integers(6, 20)), str(rng.choice(SMOOTH))
+    d, name = int(rng.choice([6, 15])), str(rng.choice(SMOOTH))
     link = LINKS[str(rng.choice(["z", "He2(z)", "sign(z)", "z1*z2", "z1 + z1*z2"]))]
     own = on_the_sphere(SIGMAS[name], d, link, "ab")
     return built("sphere reduced", wl.data.sphere(d, link.text), name, own, rows(rng, link.k + 1, 1), rng)

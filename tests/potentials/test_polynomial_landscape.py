@@ -9,8 +9,9 @@ from scipy.special import roots_jacobi
 
 import widelimit as wl
 from widelimit.measures import Cloud
-from widelimit.potentials.labels import hermite_coefficients, polynomial_terms
+from widelimit.potentials.labels import hermite_coefficients
 from widelimit.potentials.polynomial_landscape import PolynomialLandscape
+from widelimit.problem.data.target import polynomial_terms
 
 CUBIC = "z1*z2*z3 - 0.5*z2**2 + z1"
 
@@ -30,9 +31,8 @@ def rows(n, k, bias=True, size=0.4):
     return np.hstack([scalars, u, rng.uniform(0.8, 1.2, (n, 1))])
 
 
-@pytest.mark.parametrize(
-    "activation, bias", [("tanh", "absent"), pytest.param("relu", "trained", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("activation, bias", [("tanh", "absent"), ("relu", "trained")])
 def test_hermite_features_and_nodes_are_one_landscape(activation, bias):
     closed, nodes = (
         wl.landscape(problem(3, CUBIC, activation, points, bias=bias), reduced=True) for points in (None, 16)

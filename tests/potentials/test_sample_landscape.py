@@ -176,6 +176,7 @@ def quadratic(neuron, samples):
     return wl.Problem(wl.data.single_index(D, "z**2", samples=samples), neuron, wl.initial.array(theta))
 
 
+@pytest.mark.slow
 def test_a_custom_neuron_agrees_with_its_ridge_neuron_within_the_bar_and_its_flow_with_enough_samples():
     """The bar is that of the network found; its distance from the flow of the law falls like samples^(−1/2)."""
     ridge = quadratic(wl.neurons.ridge("x**2", outer="trained"), 64)
@@ -210,6 +211,7 @@ def test_the_gibbs_law_of_a_drawn_law_states_the_risk_on_fresh_draws():
     assert 0 <= law.gap < 1e-9
 
 
+@pytest.mark.slow
 def test_minimising_movements_descend_on_the_draw_of_the_flow():
     """Both descend on one draw and report on one draw: what is left is the error of the step."""
     case = wl.Problem(wl.data.sampler(line, 1, samples=100), wl.neurons.ridge("tanh"), wl.initial.gaussian(0.5))

@@ -56,6 +56,7 @@ def test_minimising_movements_know_the_error_of_their_step():
     assert np.all(true > 1e-4) and np.all(true <= 1.5 * run.error[-2:]) and np.all(run.error[-2:] <= 5 * true)
 
 
+@pytest.mark.slow
 def test_a_grid_knows_the_error_of_its_cells(limit):
     run = wl.solve(TWO_CLASSES, wl.FiniteVolume(100, check=True), T, save=SAVES)
     true = np.abs(run.risk - limit)

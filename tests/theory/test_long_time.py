@@ -74,6 +74,7 @@ def test_what_noise_costs_is_bounded_by_its_certificates():
     assert np.all(cold.certificate <= 0.6 * cold.D / cold.beta)
 
 
+@pytest.mark.slow
 def test_in_three_coordinates_the_law_is_drawn_from():
     """Two kept directions and a radius: R = (λ/(1 + λ))², E|w|² = 1/(1 + λ)² + d/(βλ), here λ = 2."""
     law = wl.gibbs(teacher(kept=2, ridge=2.0), n=100)
@@ -95,6 +96,7 @@ def test_where_the_data_allow_no_reduction_the_law_is_drawn_from_in_full_coordin
     assert float(law.rho.mean(law.rho.column("w_1"))) == pytest.approx(1 / 3, abs=0.02)
 
 
+@pytest.mark.slow
 def test_finite_width_has_a_bias_of_one_over_n():
     """Linear neurons in reduced coordinates: the mean of N neurons has variance 1/(βN(1 + λ))."""
     found = wl.particle_bias(teacher(beta=2.0), [4, 16], replicas=400, t_end=5.0, step=0.05)

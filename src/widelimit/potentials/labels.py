@@ -22,8 +22,8 @@ from widelimit.frozen import Frozen, static
 from widelimit.potentials.smoothing import smoothed, value
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, IndexModel
-from widelimit.problem.data.target import Target
-from widelimit.problem.expressions import Expression, Terms
+from widelimit.problem.data.target import polynomial_terms
+from widelimit.problem.expressions import Terms
 
 Order = tuple[int, ...]
 
@@ -111,11 +111,6 @@ def labels_of(data: DataLaw) -> Labels:
     z, p, y = data.quadrature
     tau = jnp.asarray([g.tau for g in data.groups])
     return OnNodes(float(p @ y**2), jnp.asarray(z), jnp.asarray(p), jnp.asarray(y), tau)
-
-
-def polynomial_terms(target: Target) -> Terms | None:
-    """The monomials of a target, if it is a polynomial."""
-    return target.monomials if isinstance(target, Expression) else None
 
 
 def hermite_coefficients(terms: Terms, k: int) -> dict[Order, float]:

@@ -114,8 +114,8 @@ class Landscape(Frozen, ABC, eq=False):
         return float(self.resolving(points).risk_error_of(points, weights))
 
     def risk_error_of(self, points: Array, weights: Array) -> Array:
-        """How far `risk_of` may be off, for points (n, D), or of every replica (R, n, D)."""
-        if self.other is None:
+        """How far `risk_of` may be off, for points (n, D), or of every replica (R, n, D); 0 if below the tolerance."""
+        if not self.refinement.matters or self.other is None:
             return jnp.zeros(points.shape[:-2])
         return SAFETY * jnp.abs(self.risk_of(points, weights) - self.other.risk_of(points, weights))
 

@@ -15,7 +15,7 @@ from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.pairwise_landscape import PairwiseLandscape, pairwise_landscape
 from widelimit.potentials.polynomial_landscape import is_polynomial, polynomial_landscape
 from widelimit.potentials.quadrature import check_traceable
-from widelimit.potentials.reduced_landscape import reduced_landscape
+from widelimit.potentials.reduced_landscape import is_cut_short, reduced_landscape
 from widelimit.potentials.refinement import Refinement, Rung
 from widelimit.potentials.sample_landscape import check_custom, sample_landscape
 from widelimit.problem.activations import General
@@ -68,7 +68,8 @@ def _rung(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> Landsca
     def other() -> Landscape:
         return _rung(data.other or data, neuron, penalty, rung._replace(height=rung.height + 1))
 
-    return replace(land, refinement=Refinement(other, data.climbs and not given))
+    matters = data.other is not None or is_cut_short(data.groups, rung.tolerance)
+    return replace(land, refinement=Refinement(other, data.climbs and not given, matters))
 
 
 def reduce(problem: Problem, theta: ArrayLike) -> Array:

@@ -36,7 +36,7 @@ from widelimit.coordinates import length
 from widelimit.frozen import static
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.hermite import angle_moment
-from widelimit.potentials.labels import Order, hermite_coefficients, polynomial_terms
+from widelimit.potentials.labels import Order, hermite_coefficients
 from widelimit.potentials.landscape import Rho, each
 from widelimit.potentials.least_squares import on_device
 from widelimit.potentials.reduced_landscape import largest_share
@@ -45,6 +45,7 @@ from widelimit.potentials.smoothing import smoothed, value
 from widelimit.potentials.square_moments import mean_square
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, MultiIndex
+from widelimit.problem.data.target import polynomial_terms
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 

@@ -126,6 +126,12 @@ def multi_orders(groups: tuple[Group, ...], tolerance: float, largest: int = LAR
     return tuple(k for k in every if largest_share(k) * multi_weight(k, groups) > tolerance)
 
 
+def is_cut_short(groups: tuple[Group, ...], tolerance: float) -> bool:
+    """Whether orders above LARGEST_ORDER can exceed the tolerance."""
+    last = (k for k in _all_orders(groups, LARGEST_ORDER) if sum(k) == LARGEST_ORDER)
+    return max(largest_share(k) * multi_weight(k, groups) for k in last) > tolerance
+
+
 def _all_orders(groups: tuple[Group, ...], largest: int) -> list[tuple[int, ...]]:
     """Every (k_1, k_2, …) of even orders with a sum of at most ``largest``, lowest sum first."""
     choices = itertools.product(range(0, largest + 1, 2), repeat=len(groups))

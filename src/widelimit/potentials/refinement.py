@@ -20,7 +20,7 @@ AFFORDABLE = 2.0**25  # features of all neurons together on a landscape that a d
 MOVING = 1e-8  # error of V and U, relative to √(R# U) and U, at which neurons move: that of the solvers
 HEADROOM = 10.0  # a landscape is certified with this much to spare where a move begins, so that neurons may move
 SAFETY = 3.0  # times the difference: a series that converges slowly gains less than half of its error
-ROUNDING = 1e-13
+ROUNDING = 2e-12
 
 
 class Errors(NamedTuple):
@@ -55,10 +55,11 @@ class Refinement:
     make     makes it; None if there is none
     climbs   whether it takes the place of a landscape that is not accurate enough; the finest, and the one above a
              landscape whose nodes the user chose, only measures the error
+    matters  whether the error can be above the tolerance, so that every risk is compared
     """
 
-    def __init__(self, make: Callable[[], Landscape | None], climbs: bool):
-        self.make, self.climbs = make, climbs
+    def __init__(self, make: Callable[[], Landscape | None], climbs: bool, matters: bool = True):
+        self.make, self.climbs, self.matters = make, climbs, matters
 
     @cached_property
     def landscape(self) -> Landscape | None:
@@ -72,4 +73,4 @@ class Refinement:
         return hash(Refinement)
 
 
-EXACT = Refinement(lambda: None, False)
+EXACT = Refinement(lambda: None, False, False)

@@ -51,6 +51,8 @@ class Breaks(NamedTuple):
 def breaks_of(target: Target, k: int) -> Breaks:
     """Where a target of k coordinates is to be cut."""
     order = tuple(range(k))
+    if k == 1 and isinstance(target, Opaque) and np.shape(target(np.zeros(2))) != (2,):
+        return Breaks(order, ((),), ())  # no function of one number, which is refused where it is used
     if k == 1:
         kinks = (
             kinks_of_function(target.function) if isinstance(target, Opaque) else kinks_of_expression(_plain(target))

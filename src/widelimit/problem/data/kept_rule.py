@@ -29,7 +29,7 @@ from widelimit.problem.data.nodes import (
     sphere_half,
     symmetric_rule,
 )
-from widelimit.problem.data.target import Target, evaluate
+from widelimit.problem.data.target import Target, evaluate, polynomial_terms
 
 PER_AXIS = {1: 64, 2: 32, 3: 12}
 MOST_PER_AXIS = {1: 4096, 2: 256, 3: 48}
@@ -57,6 +57,10 @@ def counts_of(target: Target, k: int, d: float, nodes: int | Counts | None) -> C
         return nodes if isinstance(nodes, tuple) else (nodes,) * k
     if k > max(PER_AXIS):
         return (SHUFFLED,) * k
+    terms = polynomial_terms(target)
+    if terms is not None:  # a rule is exact for z^j with j < points: for y² as well
+        degrees = [max((e[i] for e in terms if i < len(e)), default=0) for i in range(k)]
+        return tuple(PER_AXIS[k] * 2 ** math.ceil(math.log2(max(1.0, (2 * n + 2) / PER_AXIS[k]))) for n in degrees)
     breaks, counts = breaks_of(target, k), (PER_AXIS[k],) * k
     moments = _moments(target, iterated_rule(breaks, d, counts))
     for axis in range(k):
@@ -115,8 +119,10 @@ def _with_edges(cuts: np.ndarray, reach: float, count: int) -> np.ndarray:
 
 
 def _moments(target: Target, rule: Rule) -> np.ndarray:
-    """E y and E y²."""
+    """E y and E y²; 0 for a target that is none, which is refused where it is used."""
     y = np.asarray(evaluate(target, rule[0]), float)
+    if y.shape != rule[1].shape or not np.isfinite(y).all():
+        return np.zeros(2)
     return np.array([rule[1] @ y, rule[1] @ y**2])
 
 

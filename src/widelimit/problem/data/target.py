@@ -30,7 +30,7 @@ from widelimit.errors import require, require_count
 from widelimit.frozen import Frozen, static
 from widelimit.problem.data.data_law import DataLaw, Draw, Group, Nodes, check_dimension, normals, require_finite
 from widelimit.problem.data.nodes import Rule
-from widelimit.problem.expressions import Expression, expression
+from widelimit.problem.expressions import Expression, Terms, expression
 
 PER_CELL = 32  # draws: the variance inside the outermost cells, which hold the tails, must be known
 
@@ -63,6 +63,11 @@ def parsed(target: Given) -> Target:
     good = callable(target)
     require(good, "a link or target must be an expression or a function", target, "try 'He1(z) - 0.5*He3(z)'")
     return target if isinstance(target, Opaque) else Opaque(target)
+
+
+def polynomial_terms(target: Target) -> Terms | None:
+    """The monomials of a target, if it is a polynomial."""
+    return target.monomials if isinstance(target, Expression) else None
 
 
 def check_arity(target: Target, most: int | None) -> None:
