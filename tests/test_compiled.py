@@ -35,6 +35,7 @@ def test_a_second_process_finds_what_the_first_compiled_and_a_broken_file_is_com
     assert ran(tmp_path)[0] == first[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["off", "elsewhere", "a file"])
 def test_the_user_decides_where_they_are_kept(tmp_path, choice):
     (tmp_path / "file").write_text("")

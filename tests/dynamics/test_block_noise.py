@@ -164,6 +164,7 @@ def check_same_law(batch, seed, replicas=REPLICAS):
         assert stats.ks_2samp(blocks[name], plain[name]).pvalue > 1e-4, name
 
 
+@pytest.mark.slow
 def test_noisy_blocks_have_the_joint_law_of_the_plain_loop(monkeypatch):
     monkeypatch.setattr(sgd, "SUB_ROWS", 2)  # two sub-blocks in a block of four samples
     assert sgd.iteration(*noisy(1)).layout == sgd.Layout(1, 2, 2)

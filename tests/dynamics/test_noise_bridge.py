@@ -155,6 +155,7 @@ def test_one_seed_is_one_noisy_path_whatever_is_saved_of_it(kind):
         np.testing.assert_array_equal(got.risk, every.risk[:, same])
 
 
+@pytest.mark.slow
 def test_saves_see_the_variance_of_the_steps_and_independent_increments():
     """Constant neurons feel no data: θ_t is a sum of independent normals of variance 4 s_k/β, the last one smaller."""
     flat = wl.activations.polynomial([1.0])

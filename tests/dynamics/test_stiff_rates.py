@@ -24,6 +24,7 @@ def end(rate, stiff, t_end=0.3):
     return wl.solve(problem(rate), wl.MeanField(8, stiff=stiff), t_end, save=2)
 
 
+@pytest.mark.slow
 def test_both_solvers_find_the_same_limit_where_both_can():
     explicit, implicit = (end(100.0, stiff).final.theta for stiff in (False, True))
     assert np.abs(explicit - np.asarray(end(100.0, False).at(0.0).theta)).max() > 0.1

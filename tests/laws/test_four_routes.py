@@ -63,6 +63,7 @@ def test_noisy_neurons_come_to_rest_at_the_gibbs_law_and_not_at_that_of_half_the
     assert abs(measured[2] - numbers(laws["half the noise"].rho, 0.0)[2]) > 4 * allowed[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "t_end", "allowed"),
     [(wl.FiniteVolume(400), 20.0, (2e-5, 1e-4, 5e-4)), (wl.JKO(1.0), 20.0, (1e-4, 1e-3, 2e-3))],

@@ -218,6 +218,7 @@ def test_bad_input_is_answered_in_one_sentence(name, solutions):
     assert message.endswith(".") and "\n" not in message and len(message) < 300
 
 
+@pytest.mark.slow
 def test_the_weak_form_knows_rates_and_windows():
     """First w alone, then a alone, at half the rate: zero with those rates, not without them."""
     windows = {"w": wl.schedules.window(0.0, 0.1), "a": wl.schedules.window(0.1)}

@@ -40,6 +40,7 @@ EQUAL = jnp.full(N, 1 / N)
 CASES = {name: problem(5, name, ridge=0.1) for name in ("ramp", "tanh")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("informative", [None, 5], ids=["isotropic", "anisotropic"])
 def test_V_U_and_R_are_averages_over_data(informative):
     case = CASES["ramp"] if informative else problem()

@@ -112,6 +112,7 @@ def blind(beta=20.0):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_gibbs_law_and_its_free_energy_contain_the_regulariser():
     law = wl.gibbs(blind())
 

@@ -85,6 +85,7 @@ def test_a_diverging_step_keeps_what_was_computed_and_says_what_to_do(steep):
     np.testing.assert_array_equal(stop.value.solution.times, kept.times)
 
 
+@pytest.mark.slow
 def test_replicas_are_stacked_and_the_first_is_the_single_run():
     p, chain = problem(), ("GD", "SGD")
     single = wl.compare(p, **SETTING, save=3, chain=chain)
