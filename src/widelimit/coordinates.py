@@ -104,5 +104,13 @@ def length(x: Array, axis: int = 1) -> Array:
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 
+def along(u: Array, z: Array) -> Array:
+    """⟨u_i, z_q⟩ for rows of few columns, (n, Q).
+
+    Written out: a matrix product with so short an inner side gives wrong numbers when XLA fuses it with a sum on a CPU.
+    """
+    return sum((u[:, i, None] * z[:, i] for i in range(u.shape[1])), jnp.zeros((len(u), len(z))))
+
+
 def _numbered(letter: str, count: int) -> tuple[str, ...]:
     return (letter,) if count == 1 else tuple(f"{letter}_{i}" for i in range(1, count + 1))

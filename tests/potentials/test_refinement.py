@@ -115,3 +115,15 @@ def test_the_orders_a_polynomial_leaves_out_are_within_the_stated_error():
     error = np.abs(np.asarray(land.U(theta, theta)) - np.asarray(nodes.U(theta, theta)))
     stated = land.errors(theta).U
     assert np.all(error <= stated) and np.all(stated <= 30 * error)
+
+
+def test_full_and_reduced_coordinates_agree_on_a_label_with_a_jump():
+    """tanh on some thousand nodes: the means at the nodes must not be fused with the product that leads to them."""
+    rng = np.random.default_rng(1)
+    case = problem(wl.data.multi_index(10, 2, "sign(z1+z2)"), wl.neurons.ridge("tanh", outer="trained", bias="trained"))
+    theta = np.concatenate([np.ones((3, 1)), np.zeros((3, 1)), 0.5 * rng.normal(size=(3, 10))], axis=1)
+    reduced = wl.landscape(case, reduced=True).V(np.asarray(wl.reduce(case, theta)))
+    np.testing.assert_allclose(wl.landscape(case).V(theta), reduced, atol=1e-9)
+    x = rng.normal(size=(200_000, 10))
+    values = -np.sign(x[:, :1] + x[:, 1:2]) * np.tanh(x @ theta[:, 2:].T)
+    assert np.all(np.abs(values.mean(axis=0) - reduced) <= 5 * values.std(axis=0) / math.sqrt(len(x)))

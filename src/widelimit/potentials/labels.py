@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.coordinates import Coordinates, length
+from widelimit.coordinates import Coordinates, along, length
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.smoothing import smoothed, value
 from widelimit.problem.activations import Activation
@@ -63,7 +63,7 @@ class OnNodes(Labels, eq=False):
         radii = jnp.stack([length(part) for part in jnp.split(w[:, kept:], cuts, axis=1)], axis=1)
         s = length(radii[:, :, None] * self.tau)
         m = jnp.broadcast_to(b[:, None], s.shape)
-        m = m + w[:, :kept] @ self.z.T if kept else m
+        m = m + along(w[:, :kept], self.z) if kept else m
         return -a * (value(sigma, m, s) @ (self.p * self.y))
 
     @property

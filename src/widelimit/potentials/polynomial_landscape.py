@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.coordinates import length
+from widelimit.coordinates import along, length
 from widelimit.frozen import static
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.hermite import angle_moment
@@ -109,7 +109,7 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
         """E f(x; ρ) g(z), with g a function of the kept coordinates z (J, k)."""
         theta, weights = self.measure(rho)
         a, b, w = self.penalty.columns.split(theta)
-        m = b[:, None] + w[:, :-1] @ self.inputs.T
+        m = b[:, None] + along(w[:, :-1], self.inputs)
         f = (weights * a) @ value(self.sigma, m, jnp.broadcast_to(w[:, -1:], m.shape))
         return float(np.sum(np.asarray(self.masses * f) * basis(np.asarray(self.inputs))))
 

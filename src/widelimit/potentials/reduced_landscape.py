@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.coordinates import length
+from widelimit.coordinates import along, length
 from widelimit.frozen import static
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.hermite import angle_moment
@@ -70,7 +70,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
         parts = jnp.where(radii >= 0, radii, 0.0)[:, :, None] * self.tau  # τ r, (n, groups, nodes)
         s = parts[:, 0] if len(self.tau) == 1 else length(parts)
         m = jnp.broadcast_to(b[:, None], s.shape)
-        m = m + u @ self.inputs.T if columns.kept else m
+        m = m + along(u, self.inputs) if columns.kept else m
         if self.sphere is not None:
             return a[:, None] * sphere_mean(self.sigma, m, s, self.sphere)
         smooth = smoothed(self.sigma, sum(self.orders[-1]), m, s)
