@@ -20,7 +20,8 @@ MAPPINGS = 25_000
 
 
 def pytest_configure(config):
-    if "XLA_FLAGS" not in os.environ and "not slow" in config.option.markexpr:
+    gc.set_threshold(100_000, 50, 100)  # tracing makes many objects and little garbage
+    if "XLA_FLAGS" not in os.environ and config.option.markexpr not in ("slow", "speed"):
         os.environ["XLA_FLAGS"] = CHEAP
     if STORE not in os.environ:  # the workers inherit it
         config.compiled = os.environ[STORE] = tempfile.mkdtemp()

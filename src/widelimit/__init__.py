@@ -32,11 +32,13 @@ if "jax" in sys.modules:
 
 if TYPE_CHECKING:
     from widelimit import observables
+    from widelimit.dynamics.estimate import Forecast, estimate
     from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, NonlinearFlow, ParticleFlow
-    from widelimit.dynamics.solve import solve
-    from widelimit.errors import Diverged, InputError, Interrupted
+    from widelimit.dynamics.solve import resume, solve
+    from widelimit.errors import Diverged, InputError, Interrupted, Stopped
     from widelimit.experiments.records import load
     from widelimit.experiments.spec import Spec
+    from widelimit.interfaces.animation import animate
     from widelimit.interfaces.figures import figure
     from widelimit.measures import Cloud, Density
     from widelimit.potentials.landscapes import landscape, reduce
@@ -56,7 +58,8 @@ _HOMES = {
     "potentials.landscapes": ("landscape", "reduce"),
     "problem.mobility": ("Mobility",),
     "dynamics.methods": ("SGD", "GD", "ParticleFlow", "NonlinearFlow", "MeanField", "FiniteVolume", "JKO"),
-    "dynamics.solve": ("solve",),
+    "dynamics.estimate": ("Forecast", "estimate"),
+    "dynamics.solve": ("resume", "solve"),
     "solving.solution": ("Solution",),
     "experiments.records": ("load",),
     "theory.cooling": ("Cooling", "cooling"),
@@ -67,8 +70,9 @@ _HOMES = {
     "theory.commutation": ("commute",),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
+    "interfaces.animation": ("animate",),
     "measures": ("Cloud", "Density"),
-    "errors": ("Diverged", "InputError", "Interrupted"),
+    "errors": ("Diverged", "InputError", "Interrupted", "Stopped"),
 }
 _MODULES = {
     "widelimit.problem": ("activations", "data", "initial", "neurons", "regularisers", "schedules"),

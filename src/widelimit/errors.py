@@ -5,44 +5,107 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
+import re
+import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+LARGEST = 2**63 - 1  # of a whole number
+LISTED = 24  # names that a sentence can hold
+_short = reprlib.Repr()
+_short.maxlevel, _short.maxlist, _short.maxlong, _short.maxstring, _short.maxother = 3, 6, 40, 80, 160
+
 
 class InputError(ValueError):
-    """Bad input. The message is one sentence and is all a user needs to see."""
+    """Bad input. The message is one sentence and is all a user needs to see.
+
+    >>> import widelimit as wl
+    >>> try:
+    ...     wl.SGD(n=0, step=0.1)
+    ... except wl.InputError as error:
+    ...     print(error)
+    n must be a whole number of at least 1, got 0: try n=800.
+    """
 
 
 class Diverged(ArithmeticError):
-    """A run left the range of floating point numbers; ``solution`` (or comparison) is what was computed before."""
+    """A run left the range of floating point numbers; ``solution`` (or comparison) is what was computed before.
+
+    >>> Diverged("GD diverged.", None).solution is None
+    True
+    """
 
     def __init__(self, message: str, solution: Any):
         super().__init__(message)
         self.solution = solution
 
 
-class Interrupted(KeyboardInterrupt):
-    """A run was stopped from the keyboard; ``solution`` (or comparison) is what was computed before."""
+class Stopped(Diverged):
+    """A run that gave up on its way though all is finite; ``solution`` (or comparison) is what was computed before.
 
-    def __init__(self, solution: Any):
-        super().__init__("interrupted")
+    >>> issubclass(Stopped, Diverged)
+    True
+    """
+
+
+class GaveUp(Exception):
+    """A dynamics gives up, for the reason that is its message; the driver ends the run as "stopped"."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped from the keyboard; ``solution`` (or comparison) is what was computed before.
+
+    kept   what that is, for a sentence
+
+    >>> str(Interrupted(None))
+    'interrupted: what was computed is in .solution.'
+    """
+
+    def __init__(self, solution: Any, kept: str = "what was computed is in .solution"):
+        super().__init__(f"interrupted: {kept}.")
         self.solution = solution
 
 
 def require(condition: bool, expected: str, got: Any, do: str) -> None:
     """Raise an InputError "expected, got ...: do" unless the condition holds."""
     if not condition:
-        raise InputError(f"{expected}, got {got!r}: {do}.")
+        raise InputError(f"{expected}, got {shown(got)}: {do}.")
 
 
 def require_known(kind: str, name: str, known: Iterable[str]) -> None:
     """Raise an InputError that lists the known names, and offers the nearest, unless ``name`` is one."""
-    names = sorted(known)
-    if name in names:
-        return
-    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    names = list(known)
+    if not isinstance(name, str) or name not in names:
+        raise InputError(f"unknown {kind} {shown(name)}: {nearest(name, names)}.")
+
+
+def nearest(name: Any, known: Iterable[str], listed: str = "known are") -> str:
+    """What to do about an unknown name: the nearest known one, and all of them, or a few where there are many.
+
+    >>> nearest("w_170", [f"w_{i}" for i in range(1, 101)])
+    "did you mean 'w_70'? known are w_1, w_2, w_3 … w_100"
+    """
+    names = sorted(known, key=natural)
+    near = difflib.get_close_matches(str(name)[:100], names[:1000], n=1, cutoff=0.5) if isinstance(name, str) else []
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise InputError(f"unknown {kind} {name!r}: {hint}known are {', '.join(names)}.")
+    return f"{hint}{listed} {', '.join(names) if len(names) <= LISTED else shortened(names)}"
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """The key that sorts w_2 before w_10."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+def shown(value: Any) -> str:
+    """A value for a sentence: as Python writes it, in one line and not too long.
+
+    >>> shown(10**5000)
+    '<int>'
+    """
+    try:
+        return " ".join(_short.repr(value).split())
+    except Exception:  # whatever the value does when it is asked for its name
+        return f"<{type(value).__name__}>"
 
 
 def require_keywords(given: Iterable[str], known: Iterable[str]) -> None:
@@ -82,13 +145,16 @@ def shortened(names: Sequence[str]) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """A real number, Python's or NumPy's; not a bool, not nan."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+    """A real number, Python's or NumPy's, that a float can hold; not a bool, not nan."""
+    try:
+        return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+    except OverflowError:
+        return False
 
 
 def is_whole(value: Any) -> bool:
-    """A whole number of an integer type; not a bool."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    """A whole number of an integer type that fits in 64 bits; not a bool."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and abs(int(value)) <= LARGEST
 
 
 def is_finite(value: Any) -> bool:

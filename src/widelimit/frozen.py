@@ -25,12 +25,14 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, dataclass_transform
 import jax
 import numpy as np
 
+from widelimit.arguments import require_flag
 from widelimit.errors import is_number, require, require_count, require_known, require_nonnegative, require_positive
 
 Given = TypeVar("Given", contravariant=True)
 Held = TypeVar("Held", covariant=True)
 Check = Callable[[str, Any], None]  # of the name of an argument and its value
 Form = Callable[[Any], Any]
+MACHINERY = ("settle", "trusted", "validate", "word")
 
 
 class As(Protocol[Given, Held]):
@@ -46,9 +48,9 @@ def argument(check: Check | None = None, form: Form | None = None, **options: An
     return dataclasses.field(metadata={"check": check, "form": form}, **options)
 
 
-def static(check: Check | None = None, **options: Any) -> Any:
+def static(check: Check | None = None, form: Form | None = None, **options: Any) -> Any:
     """A field that decides shapes or branches: part of the code, not of the data."""
-    return dataclasses.field(metadata={"static": True, "check": check}, **options)
+    return dataclasses.field(metadata={"static": True, "check": check, "form": form}, **options)
 
 
 def positive(example: str, **options: Any) -> Any:
@@ -63,12 +65,12 @@ def nonnegative(example: str, **options: Any) -> Any:
 
 def count(example: str, **options: Any) -> Any:
     """A whole number >= 1, which decides a shape."""
-    return static(lambda name, value: require_count(name, value, example), **options)
+    return static(lambda name, value: require_count(name, value, example), int, **options)
 
 
 def yes_or_no(**options: Any) -> Any:
     """True or False, which decides a branch."""
-    return static(_require_bool, **options)
+    return static(require_flag, **options)
 
 
 def one_of(kind: str, known: Iterable[str], **options: Any) -> Any:
@@ -105,6 +107,9 @@ class Frozen:
             return self
 
         jax.tree_util.register_pytree_node(cls, flatten, unflatten)
+
+    def __dir__(self) -> list[str]:
+        return public_names(super().__dir__())
 
     @classmethod
     def trusted(cls, **fields: Any) -> Self:
@@ -170,10 +175,6 @@ class OfArrays(Value, eq=False):
         return hash(self.content)
 
 
-def _require_bool(name: str, value: Any) -> None:
-    require(isinstance(value, bool), f"{name} must be True or False", value, f"try {name}=True")
-
-
 def _digest(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return value
@@ -186,6 +187,17 @@ def _shown(name: str, value: Any) -> str:
 
 def _same(value: Any, default: Any) -> bool:
     return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def public_names(names: Iterable[str]) -> list[str]:
+    """What tab completion shows: no names with an underscore in front, and none that only constructors use."""
+    return sorted(name for name in names if not name.startswith("_") and name not in MACHINERY)
+
+
+def require_key(value: Any) -> None:
+    """Raise an InputError unless ``value`` is a random key of JAX."""
+    good = isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key) and not value.ndim
+    require(good, "key must be a random key of JAX", value, "try jax.random.key(0)")
 
 
 def as_number(value: Any) -> Any:

@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from widelimit.errors import require, require_known
+from widelimit.arguments import array_of, words_of
+from widelimit.errors import is_number, require, require_known, shortened
+from widelimit.frozen import public_names
 
 MASS = 1e-6  # by which a sum of masses may miss 1: records and single precision round
 
@@ -30,10 +32,17 @@ class _Points:
     weights: np.ndarray
     coordinates: tuple[str, ...]
 
+    def __dir__(self) -> list[str]:
+        return public_names(super().__dir__())
+
     @property
     def n(self) -> int:
         """Number of particles, or of cells."""
         return self.theta.shape[0]
+
+    def __repr__(self) -> str:
+        what = "particles" if isinstance(self, Cloud) else "cells"
+        return f"<{type(self).__name__}: {self.n} {what} in {shortened(self.coordinates)}>"
 
     def column(self, coordinate: str) -> np.ndarray:
         """One coordinate of every particle, (n,)."""
@@ -42,16 +51,23 @@ class _Points:
 
     def mean(self, values: Any) -> np.ndarray:
         """∫ χ dρ for the values χ(θ_i), (n, …)."""
-        return np.tensordot(np.asarray(self.weights), np.asarray(values), axes=1)
+        do = "compute them from rho.theta"
+        chi = array_of("the values of a mean", values, "(n,) or (n, k) or (n, k, l)", do)
+        require(len(chi) == self.n, f"a mean needs one value for each of the {self.n} points", chi.shape, do)
+        return np.tensordot(np.asarray(self.weights), chi, axes=1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cloud(_Points):
     """Weighted particles.
 
     theta        (n, D)  one row per neuron
     weights      (n,)    p_i, equal for a finite network
     coordinates          names of the columns
+
+    >>> import widelimit as wl
+    >>> wl.Cloud([[1.0], [3.0]], [0.25, 0.75], ("r",)).column("r")
+    array([1., 3.])
     """
 
     theta: np.ndarray
@@ -59,22 +75,19 @@ class Cloud(_Points):
     coordinates: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        require(
-            np.ndim(self.theta) == 2 and np.shape(self.theta)[1] == len(self.coordinates),
-            f"theta must have shape (n, {len(self.coordinates)})",
-            np.shape(self.theta),
-            "give one row per neuron and one column per coordinate",
-        )
-        require(
-            np.shape(self.weights) == (np.shape(self.theta)[0],),
-            f"weights must have shape ({np.shape(self.theta)[0]},)",
-            np.shape(self.weights),
-            "give one weight per neuron",
-        )
-        _require_masses("the weights of a cloud", np.asarray(self.weights))
+        names = _columns_of(self.coordinates)
+        do = "give one row per neuron and one column per coordinate"
+        theta = array_of("theta", self.theta, "(n, D)", do)
+        good = theta.shape[1] == len(names)
+        require(good, f"theta must have shape (n, {len(names)}), columns {shortened(names)}", theta.shape, do)
+        weights = array_of("weights", self.weights, "(n,)", "give one weight per neuron")
+        n = len(theta)
+        require(len(weights) == n, f"weights must have shape ({n},)", weights.shape, "give one weight per neuron")
+        _require_masses("the weights of a cloud", weights)
+        vars(self).update(theta=theta, weights=weights, coordinates=names)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Density(_Points):
     """Masses of the cells of a grid.
 
@@ -83,6 +96,10 @@ class Density(_Points):
     coordinates  names of the coordinates
     dimensions   of each of them: None for a scalar, d_g for the radius of a group of directions, 0 for a coordinate
                  that takes separate values, one for each cell, which have no volume
+
+    >>> import widelimit as wl
+    >>> wl.Density(([0.0, 1.0, 3.0],), [0.5, 0.5], ("b",), (None,)).marginal("b")[1]
+    array([0.5 , 0.25])
     """
 
     edges: tuple[np.ndarray, ...]
@@ -91,10 +108,23 @@ class Density(_Points):
     dimensions: tuple[float | None, ...]
 
     def __post_init__(self) -> None:
-        shape = tuple(len(e) - 1 for e in self.edges)
-        good = len(shape) == len(self.coordinates) == len(self.dimensions) and np.shape(self.masses) == shape
-        require(good, f"masses must have shape {shape}, one coordinate for each axis", np.shape(self.masses),
+        names, sizes = _columns_of(self.coordinates), self.dimensions
+        listed = isinstance(self.edges, list | tuple) and isinstance(sizes, list | tuple)
+        good = listed and len(self.edges) == len(names) == len(sizes)
+        require(good, f"edges and dimensions must be lists of {len(names)}, one for each of {shortened(names)}",
+                (self.edges, sizes), "give as many")  # fmt: skip
+        for name, d in zip(names, sizes, strict=True):
+            good = d is None or (is_number(d) and d >= 0)
+            require(good, f"the dimension of {name} must be None or a number >= 0", d, "see wl.Density")
+        edges = tuple(map(edges_of, self.edges))
+        shape = tuple(len(e) - 1 for e in edges)
+        axes = (
+            f"({', '.join('cells' for _ in names)},)" if len(names) == 1 else f"({', '.join('cells' for _ in names)})"
+        )
+        masses = array_of("masses", self.masses, axes, "give one mass per cell")
+        require(masses.shape == shape, f"masses must have shape {shape}, one coordinate for each axis", masses.shape,
                 "give one mass per cell")  # fmt: skip
+        vars(self).update(edges=edges, masses=masses, coordinates=names, dimensions=tuple(sizes))
 
     @cached_property
     def theta(self) -> np.ndarray:  # type: ignore[override]
@@ -131,6 +161,29 @@ class Density(_Points):
 
 
 Measure = Cloud | Density
+
+
+def measure_of(rho: Any, who: str) -> Measure:
+    """A measure, where one is needed."""
+    good = isinstance(rho, Measure)
+    require(good, f"{who} needs a wl.Cloud or a wl.Density", type(rho).__name__, "try solution.final or solution.at(t)")
+    return rho
+
+
+def edges_of(edges: Any) -> np.ndarray:
+    """Edges of cells or bins, (bins + 1,), checked."""
+    array = array_of("edges", edges, "(bins + 1,)", "try numpy.linspace(0, 5, 51)", finite=True)
+    good = len(array) >= 2 and bool((np.diff(array) > 0).all())
+    require(good, "edges must be two or more increasing numbers", edges, "try numpy.linspace(0, 5, 51)")
+    return array
+
+
+def _columns_of(coordinates: Any) -> tuple[str, ...]:
+    """Names of columns, checked."""
+    names = words_of("coordinates", coordinates, "('a', 'r')")
+    good = not isinstance(coordinates, str) and len({*names}) == len(names) > 0
+    require(good, "coordinates must be a list of different names, one for each column", coordinates, "try ('a', 'r')")
+    return names
 
 
 def _require_masses(what: str, masses: np.ndarray) -> None:

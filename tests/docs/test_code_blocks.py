@@ -1,5 +1,6 @@
 """What the documentation shows runs: its Python blocks, its spec files, its `widelimit new`."""
 
+import importlib.util
 import re
 import warnings
 from pathlib import Path
@@ -11,6 +12,7 @@ from widelimit.interfaces.cli import run
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SHORT = ("README.md", "spec.md")  # the others are run by CI, in a lane of their own
 
 
 def blocks(page, language):
@@ -28,7 +30,11 @@ def of(page):
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", with_blocks("python"), ids=of)
+def in_its_lane(page):
+    return pytest.param(page, marks=() if page.name in SHORT else pytest.mark.pages, id=of(page))
+
+
+@pytest.mark.parametrize("page", map(in_its_lane, with_blocks("python")))
 def test_the_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
@@ -52,7 +58,7 @@ def test_the_spec_files_of_a_page_are_read_and_written(page):
 
 def test_the_pages_that_must_have_code_have_some():
     names = {page.name for page in with_blocks("python")}
-    assert names >= {"README.md", "spec.md", "extend.md", "choose-a-dynamics.md"}
+    assert names >= {"README.md", "spec.md", "extend.md", "choose-a-dynamics.md", "tutorial.md", "recipes.md"}
     assert {page.name for page in with_blocks("toml")} >= {"spec.md"}
 
 
@@ -74,3 +80,13 @@ def test_python_files_that_are_named_exist(page):
     named = set(PATH.findall(page.read_text(encoding="utf-8")))
     homes = (ROOT, ROOT / "src" / "widelimit")
     assert not [name for name in sorted(named) if not any((home / name).exists() for home in homes)]
+
+
+def test_the_notebook_is_the_tutorial():
+    maker = importlib.util.spec_from_file_location("make_tutorial", ROOT / "docs" / "make_tutorial.py")
+    module = importlib.util.module_from_spec(maker)
+    maker.loader.exec_module(module)
+    text = module.PAGE.read_text(encoding="utf-8")
+    assert module.NOTEBOOK.read_text(encoding="utf-8") == module.notebook(text), "run python docs/make_tutorial.py"
+    code = "\n".join("".join(c["source"]) for c in module.cells(text) if c["cell_type"] == "code")
+    assert "savefig" not in code and compile(code, "tutorial.ipynb", "exec")

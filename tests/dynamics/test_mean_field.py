@@ -77,23 +77,6 @@ def test_one_random_scalar_at_infinite_dimension_gets_gauss_nodes():
     assert moment(p, 80, "gauss", lambda t: t[:, 1]) == pytest.approx(KAPPA, rel=1e-13)
 
 
-def test_sobol_points_integrate_three_independent_coordinates():
-    """Scrambled Sobol: error well below the m^{-1/2} = 1/64 of random points."""
-    law = wl.initial.gaussian(KAPPA, a=wl.initial.normal(0.5, 2.0), b=wl.initial.uniform(0, 1))
-    p = problem(40, law, outer="trained", bias="trained")
-    theta, _ = initial_points(p, 4000, "quantile")
-    assert theta.shape == (4096, 3)
-    for chi, want in (
-        (lambda t: t[:, 0], 0.5),
-        (lambda t: (t[:, 0] - 0.5) ** 2, 4.0),
-        (lambda t: t[:, 1] ** 2, 1 / 3),
-        (lambda t: t[:, 2] ** 2, KAPPA**2),
-        (lambda t: (t[:, 0] - 0.5) * t[:, 1], 0.0),
-        (lambda t: t[:, 1] * t[:, 2] ** 2, 0.5 * KAPPA**2),
-    ):
-        assert moment(p, 4000, "quantile", chi) == pytest.approx(want, abs=0.2 * 4 / 64)
-
-
 def test_an_explicit_start_is_taken_as_it_is_and_reduced_if_it_is_full():
     w = np.random.default_rng(0).normal(size=(5, 40))
     theta, weights = initial_points(problem(40, wl.initial.array(w), informative=12), 400, "quantile")

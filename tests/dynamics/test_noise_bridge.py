@@ -142,7 +142,10 @@ def noisy(batch=1, dtype="float64", **more):
     return problem, wl.SGD(4, 0.01, batch, dtype)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+LONG = ("no ridge, single precision", "step by step")
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.slow if kind in LONG else ()) for kind in KINDS])
 def test_one_seed_is_one_noisy_path_whatever_is_saved_of_it(kind):
     """The same bits at the same times, also with replicas, also of a run that goes on for longer."""
     problem, method = noisy(**KINDS[kind])

@@ -26,7 +26,7 @@ def test_half_the_rate_is_half_the_time():
 
 def test_layer_wise_training_is_one_run_after_the_other():
     windows = {"w": wl.schedules.window(0.0, 0.1), "a": wl.schedules.window(0.1)}
-    limit = wl.MeanField(4)
+    limit = wl.ParticleFlow(4, "reduced")
     both = wl.solve(problem(mobility=windows), limit, 0.2, save=2).final.theta
     first = wl.solve(problem(mobility={"a": 0.0}), limit, 0.1, save=2).final.theta
     second = wl.Problem(problem().data, problem().neuron, wl.initial.array(first), mobility={"w": 0.0})

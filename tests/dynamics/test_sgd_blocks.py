@@ -238,12 +238,12 @@ def test_memory_does_not_grow_with_the_number_of_steps():
     p, method = problem("tanh"), wl.SGD(30, 1e-3)
     block_sgd(p, method, 0, [0.2])
     programs, alive = (
-        replicas._compiled(sgd.Iteration.move, "alone")._cache_size(),
+        replicas.compiled(sgd.Iteration.move, "alone")._cache_size(),
         sum(a.nbytes for a in jax.live_arrays()),
     )
     block_sgd(p, method, 0, [4.0])
     block_sgd(p, method, 0, [0.5, 0.513])
-    assert replicas._compiled(sgd.Iteration.move, "alone")._cache_size() == programs
+    assert replicas.compiled(sgd.Iteration.move, "alone")._cache_size() == programs
     assert sum(a.nbytes for a in jax.live_arrays()) <= alive + 10_000
 
 

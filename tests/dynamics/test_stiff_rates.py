@@ -53,5 +53,5 @@ def test_noise_has_no_implicit_scheme():
 
 
 def test_stiff_is_yes_or_no():
-    with pytest.raises(wl.InputError, match="stiff must be True or False, got 'yes'"):
+    with pytest.raises(wl.InputError, match="stiff must be True or False, or be left out, got 'yes'"):
         wl.MeanField(stiff="yes")

@@ -2,13 +2,18 @@ import json
 import runpy
 import subprocess
 import sys
+import time
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import widelimit as wl
-from widelimit.interfaces.cli import run
+from widelimit.interfaces import entry
+from widelimit.interfaces.cli import app, run
 
 ROOT = Path(__file__).parents[2]
 QUICK = ["--d", "20", "--n", "30", "--step", "1e-3", "--t-end", "0.05"]
@@ -30,6 +35,7 @@ def test_demo_json_is_one_document_and_compares_equal_times(tmp_path, capsys):
     last = document["rows"][-1]
     assert (last["t"], last["sgd"], last["pde"]) == (finite.times[-1], finite.risk[-1], limit.risk[-1])
     assert last["gap"] == pytest.approx(finite.risk[-1] - limit.risk[-1])
+    assert last["gap_error"] == finite.error[-1] + limit.error[-1] > 0
     assert document["outcome"] == "done" and last["t"] == pytest.approx(0.05)
 
 
@@ -93,6 +99,16 @@ def test_help_and_a_mistyped_option_answer_without_the_heavy_libraries(arguments
     assert ran.returncode == 0 and "Traceback" not in ran.stderr, ran.stderr
 
 
+def test_a_help_text_is_shown_whole(monkeypatch):
+    """Brackets are no markup: what a command says of itself and of its options is on the screen."""
+    monkeypatch.setenv("COLUMNS", "400")
+    for name, command in typer.main.get_command(app).commands.items():
+        shown = " ".join(CliRunner().invoke(app, [name, "--help"]).output.split())
+        assert not [
+            text for text in (command.help, *(o.help for o in command.params)) if " ".join(text.split()) not in shown
+        ]
+
+
 def test_the_reference_of_the_command_line_is_in_step():
     rendered = runpy.run_path(str(ROOT / "docs" / "make_cli.py"))["render"]()
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == rendered
@@ -141,3 +157,27 @@ def test_bad_input_to_compare_is_one_sentence_and_exit_code_2(words, sentence, t
     assert run(["compare", *words, "--out", str(tmp_path)]) == 2
     shown = capsys.readouterr()
     assert sentence in shown.err and shown.out == "" and shown.err.count("\n") == 1
+
+
+EARLY = """
+import signal, sys
+class Impatient:
+    def find_spec(self, name, *rest):
+        if name == "jax":
+            signal.raise_signal(signal.SIGINT)
+from widelimit.interfaces.entry import main
+sys.meta_path.insert(0, Impatient())
+sys.argv = ["widelimit", "demo"]
+main()
+"""
+
+
+def test_an_interrupt_during_the_imports_exits_130_without_a_traceback(tmp_path):
+    found = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, cwd=tmp_path)
+    assert (found.returncode, found.stderr) == (130, "widelimit: interrupted.\n")
+
+
+def test_an_interrupt_that_could_not_be_raised_is_sent_again():
+    with pytest.raises(KeyboardInterrupt):
+        entry.send_again(types.SimpleNamespace(exc_type=KeyboardInterrupt))
+        time.sleep(10)

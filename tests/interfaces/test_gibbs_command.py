@@ -87,6 +87,8 @@ def test_json_is_one_document_in_which_the_grid_comes_to_the_law(folder, capsys,
     assert list(rows) == ["risk", "free_energy", "mean r"] and rows["free_energy"]["gd"] is None
     for row in rows.values():
         assert row["finite_volume"] == pytest.approx(row["gibbs"], rel=0.01)
+    assert rows["free_energy"]["gibbs_error"] == law.gap and rows["mean r"]["gibbs_error"] is None
+    assert (rows["risk"]["gibbs_error"], rows["risk"]["gd_error"]) == (law.error, solved["GD"].error[-1])
     cloud = solved["GD"].at(4.0)
     assert rows["mean r"]["gd"] == pytest.approx(cloud.theta.mean())
     assert sorted(document["files"]) == [f"here/there/{name}" for name in names(folder / "here" / "there")]

@@ -140,7 +140,7 @@ REFUSED = {
     "unknown coordinate": (lambda: wasserstein(POINT, PLANE, coordinates="b"), "unknown coordinate 'b'"),
     "repeated coordinate": (lambda: wasserstein(PLANE, PLANE, coordinates=("r", "r")), "named once"),
     "no coordinate": (lambda: wasserstein(PLANE, PLANE, coordinates=()), "at least one coordinate"),
-    "an array": (lambda: wasserstein(np.zeros(3), POINT), "two measures"),
+    "an array": (lambda: wasserstein(np.zeros(3), POINT), "wl.Cloud or a wl.Density"),
     "nan": (lambda: wasserstein(POINT, cloud_of([1.0, np.nan])), "finite points"),
     "no points": (lambda: wasserstein(POINT, wl.Cloud(np.empty((0, 1)), np.empty(0), ("r",))), "sum to 1"),
     "half the mass": (lambda: wasserstein(POINT, cloud_of([1.0], [0.5])), "sum to 1, got 'a sum of 0.5'"),

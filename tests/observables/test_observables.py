@@ -1,3 +1,6 @@
+import math
+
+import jax
 import numpy as np
 import pytest
 from scipy import stats
@@ -45,3 +48,15 @@ def test_the_risk_observer_is_the_landscape():
 def test_an_unknown_coordinate_is_refused_with_the_known_ones():
     with pytest.raises(wl.InputError, match="known are r"):
         wl.observables.moment("a")(cloud_of([1.0]))
+
+
+def test_the_risk_on_fresh_data_is_the_population_risk_within_its_error():
+    problem = wl.Problem(wl.data.gaussian_classes(6, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    theta = np.random.default_rng(0).normal(size=(5, 6))
+    x, y = problem.data.sample(jax.random.key(1), 20_000, float)
+    found = wl.observables.test_risk(problem, theta, x, y)
+    assert abs(found.risk - wl.landscape(problem).risk(theta)) < 4 * found.error
+    one = np.vectorize(math.erf)(np.asarray(x) @ theta.T).mean(axis=1)
+    assert found.risk == pytest.approx(np.mean((np.asarray(y) - one) ** 2), rel=1e-12)
+    with pytest.raises(wl.InputError, match="test data must have d = 6 columns, got 2"):
+        wl.observables.test_risk(problem, theta, np.ones((3, 2)), np.ones(3))

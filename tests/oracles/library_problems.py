@@ -44,6 +44,15 @@ def assert_numbers(found, wanted, tolerance):
         np.testing.assert_allclose(one, two, rtol=0, atol=tolerance * scale, err_msg=name)
 
 
+def assert_as_stated(landscape, theta, weights, wanted, most):
+    """All four lie within the error the landscape states, which is at most ``most`` of the largest entry."""
+    found, stated = numbers_of(landscape, theta, weights), landscape.errors(cloud_of(landscape, theta, weights))
+    for name, one, two in zip(("V", "U", "gradient", "risk"), found, wanted, strict=True):
+        scale, bound = float(np.abs(two).max()), np.abs(getattr(stated, name))
+        assert np.all(np.abs(one - two) <= bound + 1e-10 * scale), name
+        assert np.max(bound) <= most * max(scale, 1e-3), name
+
+
 def random_rows(rng, n, scalars, kept, radii):
     """Neurons in reduced coordinates: normal scalars and kept coordinates, positive radii."""
     return np.column_stack([rng.normal(size=(n, len(scalars) + kept)), np.abs(rng.normal(size=(n, radii))) + 0.05])

@@ -11,7 +11,7 @@ from scipy.special import erf, expit
 
 import widelimit as wl
 from widelimit.errors import InputError
-from widelimit.potentials.pair_kernels import Pair, is_closed, kernel
+from widelimit.potentials.pair_kernels import Pair, kernel
 from widelimit.potentials.smoothing import smoothed, value
 from widelimit.potentials.spherical import sphere_mean, unit_sphere
 from widelimit.potentials.square_moments import mean_square, mean_square_slope
@@ -65,7 +65,7 @@ def test_smoothed_versions_of_a_recognised_expression_are_its_integrals(text):
         np.testing.assert_allclose(numbers, expected, rtol=0, atol=1e-13 * (1 + np.abs(expected).max()))
 
 
-@pytest.mark.parametrize("text", INTEGRATED)
+@pytest.mark.parametrize("text", ["max(x**2 - 1, 0)", pytest.param("abs(x - 0.3)*tanh(x)", marks=pytest.mark.slow)])
 def test_smoothed_versions_of_an_expression_with_kinks_are_its_integrals(text):
     found = jax.jit(partial(smoothed, ac.activation(text).form, ORDER))(M, S)
     for numbers, m, s in zip(found, M, S, strict=True):
@@ -104,7 +104,6 @@ def test_squares_and_kernels_of_a_function_of_an_affine_argument_are_its_integra
         first = float(m[i]) + float(s[i]) * x
         given = float(m[j]) + float(s[j]) * (c * x[:, None] + math.sqrt(1 - c * c) * x)
         assert float(kernels[i, j]) == pytest.approx((w * function(first)) @ (function(given) @ w), abs=1e-11)
-    assert is_closed(form) == (text != "tanh(1 - 3*x)/2")
 
 
 def test_a_mean_over_a_sphere_is_the_sum_of_those_of_the_parts():

@@ -77,6 +77,22 @@ def test_more_directions_than_a_grid_can_hold(k):
     assert float(closed.U(theta, theta)[0, 1]) == pytest.approx(weights @ samples / weights.sum(), abs=1e-6)
 
 
+def test_what_the_orders_leave_out_is_within_the_stated_error():
+    """Neurons mostly outside of the kept coordinates; E erf erf = (2/π) E arcsin(2 ⟨w, w'⟩/√((1+2s²)(1+2s'²)))."""
+    land = wl.landscape(problem(6, "z1*z2", "erf", d=12, bias="absent"), reduced=True)
+    theta = np.random.default_rng(1).normal(size=(6, 8))
+    theta[:, 0], theta[:, -1] = 1.0, [0.1, 0.5, 1.0, 2.0, 4.0, 8.0]
+    u, r, s = theta[:, 1:-1], theta[:, -1], np.linalg.norm(theta[:, 1:], axis=1)
+    cosines, weights = roots_jacobi(200, 1.5, 1.5)  # d − κ = 6
+    inner = (u @ u.T)[..., None] + np.outer(r, r)[..., None] * cosines
+    size = np.sqrt(np.outer(1 + 2 * s**2, 1 + 2 * s**2))[..., None]
+    exact = 2 / math.pi * np.arcsin(2 * inner / size) @ weights / weights.sum()
+    true = np.abs(np.asarray(land.U(theta, theta)) - exact)
+    stated = np.asarray(land.errors(Cloud(theta, np.full(6, 1 / 6), land.coordinates)).U)
+    assert (true <= stated + 1e-14).all() and true.max() > 1e-4
+    assert np.median(stated / true) < 30
+
+
 @pytest.mark.parametrize("link, nodes", [("sign(z1)*z2*z3", None), ("z1**9*z2**9*z3", None), ("z1*z2*z3", 4)])
 def test_other_targets_and_chosen_nodes_stay_on_nodes(link, nodes):
     assert not isinstance(wl.landscape(problem(3, link, "relu", nodes), reduced=True), PolynomialLandscape)

@@ -272,7 +272,7 @@ BAD = {
     "no rows": (lambda: data.empirical(np.ones((0, 2)), np.ones(0)), "(M, d)", "(0, 2)"),
     "nan in x": (lambda: data.empirical([[nan, 1.0]], [1.0]), "finite", "(1, 2)"),
     "inf in y": (lambda: data.empirical([[1.0, 1.0]], [inf]), "finite", "(1,)"),
-    "rows of words": (lambda: data.empirical([["a", "b"]], [1]), "finite numbers", "(1, 2)"),
+    "rows of words": (lambda: data.empirical([["a", "b"]], [1]), "finite numbers", "[['a', 'b']]"),
     "split of nothing": (lambda: data.empirical(SQUARE, np.ones(3)).split(0.0), "fraction", "0.0"),
     "split beyond": (lambda: data.empirical(SQUARE, np.ones(3)).split(1.5), "fraction", "1.5"),
     "sampler not a function": (lambda: data.sampler("mnist", 2), "function", "'mnist'"),
@@ -283,7 +283,7 @@ BAD = {
     "custom neuron without parameters": (lambda: neurons.custom(parity, 0), "D must", "0"),
     "custom neuron not a function": (lambda: neurons.custom("tanh", 3), "function", "'tanh'"),
     "custom neuron of a vector": (lambda: custom(lambda x, theta: theta * x), "number", "(2,)"),
-    "custom neuron of one argument": (lambda: custom(lambda x: 1.0), "function of x and theta", ""),
+    "custom neuron of one argument": (lambda: custom(lambda x: 1.0), "x (2,) and theta (2,)", "1 positional"),
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from scipy import stats
 import widelimit as wl
 from widelimit.problem import initial
 from widelimit.problem.data import gaussian_classes
+from widelimit.solving.placement import initial_points
 
 SAMPLES = 100_000
 SCORES, WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
@@ -128,3 +129,25 @@ def test_an_explicit_start_is_copied_and_cannot_change():
     np.testing.assert_array_equal(problem(start).sample_initial(jax.random.key(0), 3), np.ones((3, 5)))
     with pytest.raises(ValueError, match="read-only"):
         start.theta[0] = 1.0
+
+
+def test_blocks_of_a_custom_neuron_start_from_their_own_laws():
+    """θ = (θ_1, θ_2..4, θ_5): ±2, N(0, κ²/3) and a number; drawn, and placed with the moments of the law."""
+    start = wl.initial.blocks([1, 3, 1], [wl.initial.signs(2.0), wl.initial.gaussian(1.5), 0.25])
+    neuron = wl.neurons.custom(lambda x, theta: theta[0] * (theta[1:4] @ x) + theta[4], 5)
+    case = wl.Problem(wl.data.single_index(3, "z"), neuron, start)
+    rows = np.asarray(case.sample_initial(jax.random.key(0), 4000))
+    assert np.all(np.abs(rows[:, 0]) == 2.0) and np.all(rows[:, 4] == 0.25)
+    np.testing.assert_allclose((rows[:, 1:4] ** 2).mean(axis=0), 0.75, atol=5 * 0.75 * np.sqrt(2 / 4000))
+    theta, weights = map(np.asarray, initial_points(case, 256, "quantile"))
+    np.testing.assert_allclose(weights @ theta**2, [4.0, 0.75, 0.75, 0.75, 0.0625], rtol=0.05)
+    assert repr(start) == "blocks(sizes=(1, 3, 1), laws=(signs(size=2.0), gaussian(scale=1.5), constant(value=0.25)))"
+
+
+def test_blocks_must_be_those_of_the_neuron():
+    start = wl.initial.blocks([1, 2], [1.0, wl.initial.normal()])
+    for neuron in (wl.neurons.custom(lambda x, theta: theta[0], 4), wl.neurons.ridge("erf")):
+        with pytest.raises(wl.InputError, match="as many columns as θ of a custom neuron"):
+            wl.Problem(wl.data.single_index(3, "z"), neuron, start)
+    with pytest.raises(wl.InputError, match="one for each block"):
+        wl.initial.blocks([1, 2], [1.0])

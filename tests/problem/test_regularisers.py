@@ -60,7 +60,13 @@ def test_psi_and_its_gradient_contain_the_regulariser_and_the_risk_does_not():
 
 
 @pytest.mark.parametrize(
-    "method", [wl.SGD(6, 0.01), wl.GD(6, 0.01), wl.ParticleFlow(6)], ids=lambda m: type(m).__name__
+    "method",
+    [
+        pytest.param(wl.SGD(6, 0.01), marks=pytest.mark.slow),
+        wl.GD(6, 0.01),
+        pytest.param(wl.ParticleFlow(6), marks=pytest.mark.slow),
+    ],
+    ids=lambda m: type(m).__name__,
 )
 def test_half_the_squares_written_as_a_function_move_neurons_as_the_default_does(method):
     """SGD then goes step by step instead of in blocks."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
+from widelimit.solving.recorder import Saves
 
 SQUARE = wl.activations.polynomial([0.0, 0.0, 1.0])
 STEP, TIMES = 2.0, [0.0, 2.0, 100.0, 200.0]
@@ -38,3 +39,20 @@ def test_a_huge_step_diverges_with_advice_and_keeps_the_last_good_time(method, b
     one = got if replicas is None else got.replica(1)
     lengths = np.linalg.norm(one.final.theta, axis=1, keepdims=True)
     np.testing.assert_allclose(one.at(got.times[-1]).theta, lengths, rtol=1e-12)
+
+
+def test_a_negative_risk_is_a_divergence_and_is_not_saved():
+    """θ so far out that R# + 2 ∫V + ∬U is rounding, of either sign."""
+    saves = Saves(None, "reduced", {})
+    assert saves.is_possible(np.array(2.0)) and saves.is_possible(np.array(-1e-16))
+    saves.add(0.0, np.array(2.0), np.array(0.0), [])
+    assert not saves.is_possible(np.array(-8e29)) and not saves.is_possible(np.array([1.0, -1e-6]))
+    assert not saves.is_possible(np.array(np.nan)) and not saves.is_possible(np.array(1e8))
+
+
+@pytest.mark.parametrize("method", [wl.GD(20, 100.0, "reduced"), wl.SGD(20, 100.0)], ids=["GD", "SGD"])
+def test_a_step_too_large_that_stays_bounded_is_done_with_advice(method):
+    problem = wl.Problem(wl.data.gaussian_classes(40, 0.5), wl.neurons.ridge("ramp"), wl.initial.gaussian(0.4))
+    run = wl.solve(problem, method, 1000.0, save=3)
+    assert run.outcome == "done" and run.risk[-1] > run.risk[0]
+    assert run.advice.startswith("the risk ends above its start") and "try step=25 or less" in run.advice

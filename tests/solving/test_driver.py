@@ -1,5 +1,6 @@
 """The driver: when it saves, what it records, how it fails."""
 
+import io
 import json
 import math
 import re
@@ -8,9 +9,10 @@ import tomllib
 import numpy as np
 import pytest
 import xarray as xr
+from rich.console import Console
 
 import widelimit as wl
-from widelimit.solving import flows
+from widelimit.solving import adaptive, driver
 from widelimit.solving.settings import save_times
 
 LINEAR = wl.activations.polynomial([0.0, 1.0])
@@ -119,6 +121,30 @@ def test_the_measure_at_a_time_is_the_nearest_saved_one(solved):
     assert solved.at(0.0).coordinates == ("a", "r")
 
 
+@pytest.mark.parametrize("t", [99, 0.21, -0.1, math.nan, "end", None])
+def test_a_time_beyond_the_end_is_refused_in_one_sentence(solved, t):
+    with pytest.raises(wl.InputError, match=r"^a time must lie within the saved ones, from 0 to 0.2, got .*: .*\.$"):
+        solved.at(t)
+
+
+def test_a_table_has_a_row_for_each_save_and_replica(solved):
+    table = solved.to_dataframe()
+    assert list(table.columns) == ["time", "risk", "risk_error", "radius"] and len(table) == 5
+    np.testing.assert_array_equal(table["risk"], solved.risk)
+    many = wl.solve(problem(), METHOD, 0.2, seed=3, save=3, replicas=2)
+    table = many.to_dataframe()
+    assert sorted(table.columns) == ["replica", "risk", "risk_error", "time"] and len(table) == 6
+    np.testing.assert_array_equal(table[table["replica"] == 1]["risk"], many.risk[1])
+
+
+def test_measures_landscapes_and_data_sets_have_short_reprs(solved):
+    assert repr(solved.final) == "<Cloud: 4 particles in a, w_1, w_2, w_3, w_4, w_5>"
+    assert repr(wl.landscape(problem())) == "<PairwiseLandscape in a, w_1, w_2, w_3, w_4, w_5>"
+    assert repr(wl.Density((np.arange(3.0),), np.ones(2) / 2, ("r",), (5,))) == "<Density: 2 cells in r>"
+    rows = wl.data.empirical(np.ones((50, 3)), np.ones(50), replacement=False)
+    assert repr(rows) == "empirical(<50 rows of 3 columns>, replacement=False)"
+
+
 @pytest.fixture(scope="module")
 def exploded():
     with pytest.raises(wl.Diverged) as caught:
@@ -142,11 +168,15 @@ def test_divergence_can_be_returned_instead_of_raised(exploded):
     np.testing.assert_array_equal(got.risk, exploded.solution.risk)
 
 
-def test_a_solver_that_gives_up_is_a_divergence_with_advice(monkeypatch):
-    monkeypatch.setattr(flows, "MAX_STEPS", 2)  # read when the flow of these shapes is first compiled, here
-    with pytest.raises(wl.Diverged, match=r"ParticleFlow diverged .*last good time t = 0") as caught:
-        wl.solve(problem(d=4), wl.ParticleFlow(3), 50.0, save=2)
-    assert caught.value.solution.times.tolist() == [0.0]
+def test_a_solver_that_gives_up_stops_with_advice_and_keeps_what_it_reached(monkeypatch):
+    monkeypatch.setattr(adaptive, "MAX_STEPS", 2)
+    monkeypatch.setattr(adaptive, "STEPS_PER_CALL", {False: 2, True: 2})  # read when these shapes are compiled, here
+    method = wl.ParticleFlow(3, stiff=False)
+    with pytest.raises(wl.Stopped, match=r"ParticleFlow stopped .*last good time t = 0.001\): .* gave up") as caught:
+        wl.solve(problem(d=4), method, 50.0, save=[0.0, 0.001, 50.0])
+    got = caught.value.solution
+    assert got.times.tolist() == [0.0, 0.001] and got.outcome == "stopped" and "raise rtol" in got.advice
+    assert isinstance(caught.value, wl.Diverged)
 
 
 @pytest.mark.parametrize("at", [1, 3])
@@ -164,6 +194,15 @@ def test_an_interrupt_keeps_the_solution_so_far(at):
     got = caught.value.solution
     assert got.outcome == "interrupted" and isinstance(caught.value, KeyboardInterrupt)
     assert len(got.times) == len(got.dataset["radius"]) == at - 1
+
+
+def test_the_bar_says_compiling_until_the_first_compiled_call_is_back(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(driver, "Console", lambda stderr: Console(file=shown, force_terminal=True, width=80))
+    wl.solve(problem(), METHOD, 0.2, seed=3, save=3, progress=True)
+    frames = [frame for frame in re.split(r"[\r\n]", shown.getvalue()) if "t = " in frame]
+    assert "SGD, compiling" in frames[0] and "t = 0 " in frames[0]
+    assert "SGD" in frames[-1] and "compiling" not in frames[-1] and "t = 0.2" in frames[-1]
 
 
 FULL, SHORT = wl.initial.array(np.ones((3, 6))), wl.initial.array(np.ones((3, 2)))

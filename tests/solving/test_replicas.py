@@ -10,6 +10,7 @@ import xarray as xr
 
 import widelimit as wl
 from widelimit.dynamics import sgd
+from widelimit.solving import replicas
 
 CURVED = wl.activations.polynomial([0.2, 1.0, 0.3])
 R, N, D, T, STEP = 3, 4, 6, 0.1, 0.01
@@ -131,3 +132,13 @@ def test_sixteen_replicas_cost_less_than_eight_runs():
         return min(times)
 
     assert seconds(16) < 8 * seconds(None)
+
+
+def test_replicas_of_many_neurons_go_apart_and_have_the_bits_of_single_runs(monkeypatch):
+    problem = wl.Problem(wl.data.gaussian_classes(8, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    one = wl.solve(problem, wl.GD(6, 0.01), 0.05, save=2)
+    together = wl.solve(problem, wl.GD(6, 0.01), 0.05, save=2, replicas=3)
+    monkeypatch.setattr(replicas, "MANY", 6)
+    apart = wl.solve(problem, wl.GD(6, 0.01), 0.05, save=2, replicas=3)
+    np.testing.assert_array_equal(apart.dataset["final"][0], one.dataset["final"])
+    np.testing.assert_allclose(apart.dataset["final"], together.dataset["final"], rtol=1e-13)

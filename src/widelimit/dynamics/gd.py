@@ -27,7 +27,7 @@ from widelimit.problem.schedules import Steps, steps_of
 from widelimit.solving.clock import Chunk, chunks, whole_steps
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
-from widelimit.solving.replicas import Leg, Plan
+from widelimit.solving.replicas import Leg, Plan, mapping_of
 from widelimit.solving.streams import streams
 
 STEPS_PER_CALL = 64  # compiled together; after each call progress is reported and the landscape certified again
@@ -75,6 +75,7 @@ def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
         for chunk in chunks(start, stop, method.step, STEPS_PER_CALL):
             yield Leg(descent, chunk, chunk.end * method.step)
 
-    plan = Plan(legs, streams(seed, "noise", replicas), replicas, "together", descent.land, weights)
+    plan = Plan(legs, streams(seed, "noise", replicas), replicas, mapping_of(theta), descent.land, weights)
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
-    return Run(theta, plan.advance, view_neurons(descent.land, weights), whole_steps(method.step), advice)
+    view = view_neurons(descent.land, weights)
+    return Run(theta, plan.advance, view, whole_steps(method.step), advice, falls=problem.risk_falls)

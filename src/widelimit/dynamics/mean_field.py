@@ -6,7 +6,7 @@ in reduced coordinates. ρ_t = Σ_j p_j δ(θ_j(t)), where the points start on �
 dθ_j/dt = −2 ξ M ∇Ψ(θ_j; ρ_t). Besides that of the ODE solver, the only error is how well the points integrate ρ_0: how
 far the risk is from that of half as many points.
 
-Scheme: placement of the points in widelimit.solving.placement, adaptive Tsit5 in widelimit.solving.flows.
+Scheme: placement of the points in widelimit.solving.placement, adaptive steps in widelimit.solving.adaptive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from widelimit.dynamics.particle_flow import Interacting, smooth_run
 from widelimit.dynamics.rules import rules_of
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
-from widelimit.solving.flows import Solver
+from widelimit.solving.adaptive import Solver
 from widelimit.solving.placement import initial_points
 from widelimit.solving.protocol import Run, require_no_noise, require_single
 

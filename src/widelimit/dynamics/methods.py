@@ -26,6 +26,11 @@ def _check_cells(name: str, cells: int | None) -> None:
         require(cells >= 4, "cells must be at least 4", cells, "try cells=400")
 
 
+def _check_stiff(name: str, stiff: bool | None) -> None:
+    good = stiff is None or isinstance(stiff, bool)
+    require(good, f"{name} must be True or False, or be left out", stiff, f"try {name}=True")
+
+
 def _is_side(side: object) -> bool:
     pair = isinstance(side, Sequence) and len(side) == 2 and all(map(is_finite, side))
     return pair and side[0] < side[1]  # type: ignore[index]
@@ -38,6 +43,9 @@ class SGD(Value):
     step   ε, so that step k happens at time kε
     batch  samples per step
     dtype  "float64" or "float32" (which draws samples of its own)
+
+    >>> SGD(n=800, step=1e-4)
+    SGD(n=800, step=0.0001)
     """
 
     n: int = count("800")
@@ -52,6 +60,9 @@ class GD(Value):
     n            number of neurons
     step         ε, so that step k happens at time kε
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
+
+    >>> GD(n=200, step=0.001, coordinates="reduced")
+    GD(n=200, step=0.001, coordinates='reduced')
     """
 
     n: int = count("200")
@@ -66,7 +77,11 @@ class ParticleFlow(Value):
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the splitting scheme, with noise
-    stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude; not with noise
+    stiff        whether the solver is implicit, for rates of the blocks that differ by orders of magnitude; it finds
+                 out by itself if left out, and is always explicit with noise
+
+    >>> ParticleFlow(n=200).rtol
+    1e-08
     """
 
     n: int = count("200")
@@ -74,7 +89,7 @@ class ParticleFlow(Value):
     rtol: float = positive("1e-8", default=1e-8)
     atol: float = positive("1e-10", default=1e-10)
     noise_step: float = positive("1e-3", default=1e-3)
-    stiff: bool = yes_or_no(default=False)
+    stiff: bool | None = static(_check_stiff, default=None)
 
 
 class NonlinearFlow(Value):
@@ -87,7 +102,11 @@ class NonlinearFlow(Value):
     placement    of the points, as in `MeanField`
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the splitting scheme, with noise
-    stiff        an implicit solver, for rates of the blocks that differ by orders of magnitude; not with noise
+    stiff        whether the solver is implicit, for rates of the blocks that differ by orders of magnitude; it finds
+                 out by itself if left out, and is always explicit with noise
+
+    >>> NonlinearFlow(n=200).points
+    400
     """
 
     n: int = count("200")
@@ -97,25 +116,30 @@ class NonlinearFlow(Value):
     rtol: float = positive("1e-8", default=1e-8)
     atol: float = positive("1e-10", default=1e-10)
     noise_step: float = positive("1e-3", default=1e-3)
-    stiff: bool = yes_or_no(default=False)
+    stiff: bool | None = static(_check_stiff, default=None)
 
 
 class MeanField(Value):
     """The limit itself: the PDE in reduced coordinates, carried by weighted points placed on ρ_0 deterministically.
 
-    points      how many (rounded up to a power of two where ρ_0 has two or more random coordinates)
+    points      how many; where ρ_0 has two or more random coordinates rounded up to a power of two, and with exact
+                moments up to order 8 in two coordinates, less in more
     placement   where ρ_0 has one random coordinate: "quantile" (equal weights, also good where the mass splits)
                 or "gauss" (weighted Gauss nodes, many more digits while the flow map is smooth)
     rtol, atol  tolerances of the adaptive solver, per step
-    stiff       an implicit solver, for rates of the blocks that differ by orders of magnitude
+    stiff       whether the solver is implicit, for rates of the blocks that differ by orders of magnitude; it finds
+                out by itself if left out
     check       whether a run with half the points goes along, to know the error of the risk
+
+    >>> MeanField(points=100)
+    MeanField(points=100)
     """
 
     points: int = count("400", default=400)
     placement: str = one_of("placement", PLACEMENTS, default="quantile")
     rtol: float = positive("1e-8", default=1e-8)
     atol: float = positive("1e-10", default=1e-10)
-    stiff: bool = yes_or_no(default=False)
+    stiff: bool | None = static(_check_stiff, default=None)
     check: bool = yes_or_no(default=True)
 
 
@@ -127,6 +151,9 @@ class FiniteVolume(Value):
     step       fixed time step; by default steps adapt
     tolerance  error of an adaptive step, in units of mass with noise, of the network without
     check      whether a run with half the cells goes along, to know the error of the risk
+
+    >>> FiniteVolume(cells=100, box=((0, 5),)).box
+    ((0.0, 5.0),)
     """
 
     cells: int | None = static(_check_cells, default=None)
@@ -152,6 +179,9 @@ class JKO(Value):
     cells  pieces of ρ: points without noise (400), quantile cells with noise in one reduced coordinate (400), cells
            of a grid for each coordinate with noise in two (40)
     check  whether a run with half the step goes along, to know the error of the risk
+
+    >>> JKO(step=0.05)
+    JKO(step=0.05)
     """
 
     step: float = positive("1e-2")

@@ -25,11 +25,13 @@ from widelimit.dynamics.methods import NonlinearFlow
 from widelimit.dynamics.particle_flow import Interacting, kicked, require_explicit, too_large
 from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.frozen import Frozen
+from widelimit.potentials.curvature import inverted
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
+from widelimit.solving.adaptive import NOT_FINITE, SchemeChoice, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
-from widelimit.solving.flows import GAVE_UP, HalfStep, Solver, noisy_legs, smooth_legs
+from widelimit.solving.flows import HalfStep, Solve, noisy_legs
 from widelimit.solving.placement import initial_neurons, initial_points
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan
@@ -47,13 +49,34 @@ class Passive(Frozen, eq=False):
     def velocity(self, t: Array, state: State, args: None = None) -> State:
         """The velocities of the points (m, D') and of the tracers (n, D)."""
         points, tracers = state
-        slope = self._gradient(tracers.reshape(-1, tracers.shape[-1]), points).reshape(tracers.shape)
-        return self.limit.velocity(t, points), self.rules.tangent(tracers, -2 * self.rules.rates(t) * slope)
+        return self.limit.velocity(t, points), self._driven(t, points, tracers)
+
+    def _driven(self, t: Array, points: Array, tracers: Array) -> Array:
+        """The velocity of tracers (…, n, D) in the field of the points."""
+        rows = self.rules.seen(tracers).reshape(-1, tracers.shape[-1])
+        slope = self._gradient(rows, self.limit.rules.seen(points)).reshape(tracers.shape)
+        return self.rules.held(tracers, self.rules.tangent(tracers, -2 * self.rules.rates(t) * slope))
 
     def _gradient(self, tracers: Array, points: Array) -> Array:
         """∇Ψ at the tracers (n, D)."""
         reduced, pull_back = jax.vjp(self.rules.columns.reduce, tracers)
         return pull_back(self.limit.land.gradient(reduced, points, self.limit.weights))[0]
+
+    def implicit(self, t: Array, state: State, eta: Array) -> Solve:
+        """The points as without tracers, then every tracer for itself."""
+        points, tracers = state
+        of_points = self.limit.implicit(t, points, eta)
+        _, along = jax.linearize(lambda tracers: self._driven(t, points, tracers), tracers)
+        axes = jnp.eye(tracers.shape[-1])
+        blocks = jnp.stack([along(jnp.broadcast_to(e, tracers.shape)) for e in axes], axis=-1)
+        alone = inverted(axes - eta * blocks.reshape(-1, *axes.shape)).reshape(blocks.shape)
+
+        def solve(b: State) -> State:
+            x = of_points(b[0])
+            pushed = jax.jvp(lambda points: self._driven(t, points, tracers), (points,), (x,))[1]
+            return x, jnp.einsum("...ij,...j->...i", alone, b[1] + eta * pushed)
+
+        return solve
 
     def kick(self, keys: State, at: HalfStep, state: State) -> State:
         """Points and tracers after the noise of half a step, each from its own random stream."""
@@ -64,6 +87,18 @@ class Passive(Frozen, eq=False):
     def retract(self, state: State) -> State:
         """Points and tracers back on the sphere, if they live there."""
         return self.limit.retract(state[0]), self.rules.retract(state[1])
+
+    def inside(self, state: State) -> State:
+        """Radii below 0 at the origin."""
+        return self.limit.inside(state[0]), self.rules.inside(state[1])
+
+    def held(self, state: State, velocity: State) -> State:
+        """A velocity without what would take radii at the origin below 0."""
+        return self.limit.held(state[0], velocity[0]), self.rules.held(state[1], velocity[1])
+
+    def floored(self, floor: float) -> Passive:
+        """The same flow on the landscape whose radii end at a floor."""
+        return replace(self, limit=self.limit.floored(floor), rules=replace(self.rules, floor=floor))
 
     def during(self, stretch: Stretch) -> Passive:
         """The same flow with another mobility."""
@@ -93,9 +128,11 @@ def ready(method: NonlinearFlow, problem: Problem, seed: int, replicas: int | No
         return smooth_legs(flow, problem, solver, start, stop)
 
     keys = (stream(seed, "field"), streams(seed, "noise", replicas))
-    advance = Plan(legs, keys, replicas, "shared").advance
     view = view_neurons(landscape(problem, reduced), jnp.full(method.n, 1 / method.n), lambda state: state[1])
     if not problem.is_noisy:
-        return Run((points, theta), advance, view, lambda t: t, GAVE_UP)
+        scheme = SchemeChoice.of(solver, limit.land.coupled(len(weights)))
+        plan = SmoothPlan(legs, keys, replicas, "shared", scheme=scheme)
+        return Run((points, theta), plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes)
     require_explicit(method)
+    advance = Plan(legs, keys, replicas, "shared").advance
     return Run((points, theta), advance, view, whole_steps(step), too_large(step))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -28,11 +29,12 @@ from widelimit.frozen import Frozen
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
+from widelimit.solving.adaptive import NOT_FINITE, SchemeChoice, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
-from widelimit.solving.flows import GAVE_UP, HalfStep, Solver, noisy_legs, smooth_legs
+from widelimit.solving.flows import HalfStep, Solve, noisy_legs
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
-from widelimit.solving.replicas import Leg, Plan
+from widelimit.solving.replicas import Leg, Plan, mapping_of
 from widelimit.solving.streams import streams
 
 
@@ -45,7 +47,23 @@ class Interacting(Frozen, eq=False):
 
     def velocity(self, t: Array, theta: Array, args: None = None) -> Array:
         """−2 M ∇Ψ(θ; ρ), along the sphere if θ is on it, (n, D)."""
-        return self.rules.tangent(theta, -2 * self.rules.rates(t) * self.land.self_gradient(theta, self.weights))
+        return self._driven(t, theta, self.land.self_gradient(self.rules.seen(theta), self.weights))
+
+    def _driven(self, t: Array, theta: Array, gradient: Array) -> Array:
+        """The velocity of neurons that feel a gradient."""
+        return self.held(theta, self.rules.tangent(theta, -2 * self.rules.rates(t) * gradient))
+
+    def implicit(self, t: Array, theta: Array, eta: Array) -> Solve:
+        """The linear systems of a stiff flow."""
+        seen = self.rules.seen(theta)
+        gradient, curvature = self.land.self_gradient(seen, self.weights), self.land.curvature(seen, self.weights)
+        driven = curvature.unmoved(self.rules.is_below(theta)).applied(partial(self._driven_along, t, theta, gradient))
+        turned = jax.vmap(jax.jacfwd(lambda row, slope: self._driven(t, row, slope)))(theta, gradient)
+        return driven._replace(blocks=driven.blocks + turned).solver(eta)
+
+    def _driven_along(self, t: Array, theta: Array, gradient: Array, change: Array) -> Array:
+        """The change of that velocity with the gradient."""
+        return jax.jvp(partial(self._driven, t, theta), (gradient,), (change,))[1]
 
     def kick(self, key: Array, at: HalfStep, theta: Array) -> Array:
         """The neurons after the noise of half a step."""
@@ -54,6 +72,18 @@ class Interacting(Frozen, eq=False):
     def retract(self, theta: Array) -> Array:
         """The neurons back on the sphere, if they live there."""
         return self.rules.retract(theta)
+
+    def inside(self, theta: Array) -> Array:
+        """The neurons with radii below 0 at the origin."""
+        return self.rules.inside(theta)
+
+    def held(self, theta: Array, velocity: Array) -> Array:
+        """A velocity without what would take radii at the origin below 0."""
+        return self.rules.held(theta, velocity)
+
+    def floored(self, floor: float) -> Interacting:
+        """The same flow on the landscape whose radii end at a floor."""
+        return replace(self, rules=replace(self.rules, floor=floor))
 
     def during(self, stretch: Stretch) -> Interacting:
         """The same flow with another mobility."""
@@ -84,7 +114,7 @@ def ready(method: ParticleFlow, problem: Problem, seed: int, replicas: int | Non
     def legs(start: float, stop: float) -> Iterator[Leg]:
         return noisy_legs(flow, problem, step, start, stop)
 
-    plan = Plan(legs, streams(seed, "noise", replicas), replicas, "together", flow.land, flow.weights)
+    plan = Plan(legs, streams(seed, "noise", replicas), replicas, mapping_of(theta), flow.land, flow.weights)
     return Run(theta, plan.advance, view_neurons(flow.land, flow.weights), whole_steps(step), too_large(step))
 
 
@@ -95,8 +125,10 @@ def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array
         return smooth_legs(flow, problem, solver, start, stop)
 
     no_keys = None if replicas is None else jnp.zeros(replicas)
-    plan = Plan(legs, no_keys, replicas, "in turn" if solver.stiff else "together", flow.land, flow.weights)
-    return Run(theta, plan.advance, view_neurons(flow.land, flow.weights), lambda t: t, GAVE_UP)
+    scheme = SchemeChoice.of(solver, flow.land.coupled(len(flow.weights)))
+    plan = SmoothPlan(legs, no_keys, replicas, mapping_of(theta), flow.land, flow.weights, scheme)
+    view = view_neurons(flow.land, flow.weights)
+    return Run(theta, plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes)
 
 
 def require_explicit(method: ParticleFlow | NonlinearFlow) -> None:

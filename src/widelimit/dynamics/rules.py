@@ -2,6 +2,7 @@
 
 M = diag(m_a, m_b, m_w)                       rates of the columns
 v − ⟨v, w⟩ w,    w/|w|                        tangential part, return to the unit sphere
+ṙ = max(v, 0)    at r = 0                     a radius at the origin stays there while the force points inwards
 θ + √(4 Δ M/β) g                              noise over a stretch Δ of the clock ∫ξ
 r_g ← √( (r_g + ς g)² + ς² χ²_{d_g − 1} )     the same in the radii r_g = |P_g w|, exactly in law:
                                               this is where the drift (d_g − 1)/r_g comes from
@@ -36,6 +37,7 @@ class Rules(Frozen):
     beta       inverse temperature, None without noise
     xi         the schedule, None on the clock ∫ξ dt
     on_sphere  whether |w| = 1
+    floor      radius below which the landscape is that at the floor
     """
 
     columns: Coordinates
@@ -43,6 +45,7 @@ class Rules(Frozen):
     beta: float | None
     xi: Schedule | None = None
     on_sphere: bool = static(default=False)
+    floor: float = 0.0
 
     @property
     def scalars(self) -> int:
@@ -80,6 +83,31 @@ class Rules(Frozen):
         norm = jnp.linalg.norm(w, axis=-1, keepdims=True)
         is_on = jnp.abs(norm - 1) < 16 * jnp.finfo(theta.dtype).eps
         return theta.at[..., self.scalars :].set(w / jnp.where(is_on, 1, norm))
+
+    def inside(self, theta: Array) -> Array:
+        """θ with radii below 0 at the origin."""
+        return jnp.where(self.columns.is_radius() & (theta < 0), 0.0, theta) if self.columns.is_reduced else theta
+
+    def is_below(self, theta: Array) -> Array:
+        """Which numbers are radii below the floor, (…, n, D)."""
+        return jnp.asarray(self.columns.is_radius()) & (theta < self.floor)
+
+    def seen(self, theta: Array) -> Array:
+        """θ as the landscape sees it: no radius below the floor.
+
+        The kink of a ReLU is as wide as the radius. Neurons that lose it slide along the kink, and no solver can
+        resolve one of width 0.
+        """
+        return jnp.where(self.is_below(theta), self.floor, theta) if self.columns.is_reduced else theta
+
+    def held(self, theta: Array, velocity: Array) -> Array:
+        """A velocity without its part that would take a radius at the origin below 0.
+
+        Only at 0 itself: in the stages of a step a radius may pass below, where it moves on as at 0, so that a step
+        across the origin looks smooth to the solver.
+        """
+        stays = self.columns.is_radius() & (theta == 0) & (velocity < 0)
+        return jnp.where(stays, 0.0, velocity) if self.columns.is_reduced else velocity
 
     def lengths(self, theta: Array) -> Array:
         """θ with |r| for a radius r that a step made negative: w has passed through the origin."""

@@ -289,7 +289,7 @@ def ready(method: SGD, problem: Problem, seed: int, replicas: int | None) -> Run
     block = fixed.layout.steps * method.step
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
     view = view_neurons(landscape(problem), jnp.full(method.n, 1 / method.n), lambda state: state[1])
-    return Run((theta, theta), advance, view, whole_steps(method.step), advice)
+    return Run((theta, theta), advance, view, whole_steps(method.step), advice, falls=problem.risk_falls)
 
 
 def chunk_steps(layout: Layout, theta: Array) -> int:

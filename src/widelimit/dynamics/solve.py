@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Unpack
 
+from widelimit.arguments import instance_of, require_flag
 from widelimit.dynamics import gd, mean_field, nonlinear_flow, particle_flow, sgd
+from widelimit.dynamics.fewer_samples import beside_fewer_samples
 from widelimit.dynamics.finite_volume import finite_volume
 from widelimit.dynamics.jko import jko
+from widelimit.dynamics.memory import require_room
 from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, Method, NonlinearFlow, ParticleFlow
 from widelimit.errors import require
 from widelimit.problem.problem import Problem
-from widelimit.solving.driver import Ready, Request, checked_observers, drive
+from widelimit.solving.driver import Ready, Request, checked_observers, drive, is_reserved
 from widelimit.solving.recorder import Observer
-from widelimit.solving.settings import SolveOptions, settings_of
+from widelimit.solving.settings import Settings, SolveOptions, settings_of
 from widelimit.solving.solution import Solution
 
 DYNAMICS: dict[type, Ready] = {
     SGD: sgd.ready,
-    GD: gd.ready,
-    ParticleFlow: particle_flow.ready,
-    NonlinearFlow: nonlinear_flow.ready,
-    MeanField: mean_field.ready,
-    FiniteVolume: finite_volume.ready,
-    JKO: jko.ready,
+    GD: beside_fewer_samples(gd.ready),
+    ParticleFlow: beside_fewer_samples(particle_flow.ready),
+    NonlinearFlow: beside_fewer_samples(nonlinear_flow.ready),
+    MeanField: beside_fewer_samples(mean_field.ready),
+    FiniteVolume: beside_fewer_samples(finite_volume.ready),
+    JKO: beside_fewer_samples(jko.ready),
 }
 
 
@@ -57,8 +61,54 @@ def solve(
     >>> wl.solve(problem, wl.SGD(n=10, step=0.01), t_end=0.1, save=3).times
     array([0.  , 0.05, 0.1 ])
     """
-    require(isinstance(problem, Problem), "problem must be a wl.Problem", type(problem).__name__, "build one first")
+    settings = checked(problem, method, t_end, options)
+    require_flag("progress", progress, None)
+    require_flag("throw", throw)
+    require_room(problem, method, settings)
+    return drive(
+        Request(problem, method, settings, DYNAMICS[type(method)], checked_observers(observers), progress, throw)
+    )
+
+
+def checked(problem: Problem, method: Method, t_end: float, options: SolveOptions) -> Settings:
+    """The settings of a run, if its arguments are what they must be."""
+    instance_of(Problem, problem, "solve", "build one first")
     known = isinstance(method, Method)
     require(known, f"method must be one of wl.{', '.join(kind.__name__ for kind in DYNAMICS)}", method, "choose one")
-    settings, ready = settings_of(t_end, options), DYNAMICS[type(method)]
-    return drive(Request(problem, method, settings, ready, checked_observers(observers), progress, throw))
+    return settings_of(t_end, options)
+
+
+def resume(
+    solution: Solution,
+    *,
+    observers: Mapping[str, Observer] | None = None,
+    progress: bool | None = None,
+    throw: bool = True,
+) -> Solution:
+    """Go on with an interrupted run to its t_end, to the same bits as if it had never been stopped.
+
+    solution   of an interrupted run, in memory or loaded from a record; one that is done is returned as it is
+    observers  the functions it recorded, which no file holds; those of a run in memory are known
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
+    >>> try:
+    ...     solution = wl.solve(problem, wl.SGD(n=10, step=0.01), t_end=0.1, save=3)
+    ... except wl.Interrupted as stop:
+    ...     solution = stop.solution
+    >>> wl.resume(solution).times
+    array([0.  , 0.05, 0.1 ])
+    """
+    require(isinstance(solution, Solution), "resume needs a wl.Solution", type(solution).__name__, "load a record")
+    if solution.outcome == "done":
+        return solution
+    require(solution.outcome == "interrupted", "resume needs an interrupted run", solution, "solve it again")
+    asked = solution.request
+    if not isinstance(asked, Request):
+        return solution.rerun()  # which says why it cannot be
+    same = solution.replicas == asked.settings.replicas
+    require(same, "resume needs all replicas of a run", solution, "resume first, then choose one")
+    chosen = asked.observers if observers is None else checked_observers(observers)
+    seen = sorted(str(name) for name in solution.dataset.data_vars if not is_reserved(str(name)))
+    require(seen == sorted(chosen), f"resume needs the observers of the run, {seen}", sorted(chosen), "give those")
+    return replace(asked, observers=chosen, progress=progress, throw=throw).run(solution)

@@ -80,6 +80,7 @@ def table(finite: Solution, limit: Solution, rows: int = 11) -> list[dict[str, f
             "gap": float(finite.risk[i] - limit.risk[i]),
             "sgd_error": float(finite.error[i]),
             "pde_error": float(limit.error[i]),
+            "gap_error": float(finite.error[i] + limit.error[i]),
         }
         for i in chosen
     ]

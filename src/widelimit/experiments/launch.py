@@ -1,7 +1,8 @@
 """Run a spec into a folder: one record for each method, the spec itself in normal form.
 
 A file is written under another name and then moved, so that a run that is killed leaves whole files only. A method that
-diverges is kept as far as it came and the others are run; an interrupt keeps what was finished and what was begun.
+diverges is kept as far as it came and the others are run; an interrupt keeps what was finished and what was begun, and
+the run can be resumed: records that are done are read, the one that was interrupted goes on, the others are run.
 The limits (MeanField, FiniteVolume, JKO) draw nothing and are run once, also where the others have replicas.
 """
 
@@ -14,16 +15,20 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from jax.errors import JaxRuntimeError
 
+from widelimit.dynamics.estimate import Forecast, estimate
 from widelimit.dynamics.methods import Limit, Method
-from widelimit.dynamics.solve import solve
+from widelimit.dynamics.solve import resume, solve
 from widelimit.errors import InputError, Interrupted
+from widelimit.experiments.records import load
 from widelimit.experiments.spec import Spec
 from widelimit.experiments.spec_checks import located
 from widelimit.experiments.spec_reading import METHODS
-from widelimit.solving.solution import Solution, write_whole
+from widelimit.solving.solution import Solution
+from widelimit.solving.whole_files import part_of, write_whole
 
 SPEC, FIGURE = "spec.toml", "figure.png"
 LAW, LAW_FIGURE = "gibbs.json", "gibbs.png"  # of widelimit gibbs
@@ -42,9 +47,9 @@ class Launch:
 
     @property
     def outcome(self) -> str:
-        """ "done", "diverged" if a method did, or "interrupted"."""
+        """ "done", "diverged" or "stopped" if a method did, or "interrupted"."""
         found = [solution.outcome for solution in self.solutions.values()]
-        return "interrupted" if self.interrupted else "diverged" if "diverged" in found else "done"
+        return "interrupted" if self.interrupted else next((o for o in ("diverged", "stopped") if o in found), "done")
 
 
 def stem(name: str) -> str:
@@ -67,14 +72,16 @@ def record_names(methods: Iterable[Method]) -> list[str]:
     return names
 
 
-def launch(spec: Spec, folder: Path, overwrite: bool = False) -> Launch:
-    """Run every method of a spec and keep the records in a folder."""
+def launch(spec: Spec, folder: Path, overwrite: bool = False, resumed: bool = False) -> Launch:
+    """Run every method of a spec and keep the records in a folder, or go on with those that are there."""
     text = spec.to_toml()
-    clear(folder, overwrite)
+    if not (resumed and _holds(folder, text)):
+        clear(folder, overwrite)
     launched = Launch()
     for i, (name, method) in enumerate(zip(record_names(spec.methods), spec.methods, strict=True)):
+        record = folder / f"{name}.nc"
         try:
-            launched.solutions[name] = _run(spec, method, i)
+            launched.solutions[name] = _continued(record) if record.is_file() else _run(spec, method, i)
         except Interrupted as stop:
             launched.interrupted = True
             if len(stop.solution.times):
@@ -86,23 +93,53 @@ def launch(spec: Spec, folder: Path, overwrite: bool = False) -> Launch:
             raise
         if name in launched.solutions:
             write_whole(folder / SPEC, lambda path: path.write_text(text, encoding="utf-8"))
-            launched.solutions[name].save(folder / f"{name}.nc")
+            launched.solutions[name].save(record)
         if launched.interrupted:
             break
     return launched
 
 
+def forecasts(spec: Spec) -> dict[str, Forecast]:
+    """What every method of a spec would take, by the name of its record."""
+    found = {}
+    for name, method in zip(record_names(spec.methods), spec.methods, strict=True):
+        found[name] = estimate(spec.problem, method, **_settings(spec, method))
+    return found
+
+
+def _settings(spec: Spec, method: Method) -> dict[str, Any]:
+    return spec.settings() | {"replicas": None if isinstance(method, Limit) else spec.replicas}
+
+
 def _run(spec: Spec, method: Method, i: int) -> Solution:
     """The solution of one method; what cannot be run is an InputError that names the method."""
-    settings = spec.settings() | {"replicas": None if isinstance(method, Limit) else spec.replicas}
     try:
-        return solve(spec.problem, method, **settings, throw=False)
+        return solve(spec.problem, method, **_settings(spec, method), throw=False)
     except InputError as error:
         raise located(error, ("method", i), asdict(method)) from None
     except (MemoryError, OverflowError, JaxRuntimeError):
         raise InputError(
             f"method[{i + 1}] must fit in the memory of this machine, got {method}: use fewer neurons, points or saves."
         ) from None
+
+
+def _holds(folder: Path, text: str) -> bool:
+    """Whether a folder has records of this very spec; those of another one are refused."""
+    path = folder / SPEC
+    if not path.is_file():
+        return False
+    if path.read_text(encoding="utf-8") != text:
+        raise InputError(
+            f"--resume needs the records of the same spec, got another one in {str(path)!r}: choose another --out."
+        )
+    return True
+
+
+def _continued(record: Path) -> Solution:
+    """The solution in a record, brought to its end if it was interrupted."""
+    found = load(record)
+    assert isinstance(found, Solution)  # no comparison has a record of this name
+    return resume(found, throw=False) if found.outcome == "interrupted" else found
 
 
 def _leave(folder: Path) -> None:
@@ -120,7 +157,7 @@ def clear(folder: Path, overwrite: bool) -> None:
                 f"--out must be a new or empty folder, got {str(folder)!r}: choose another, or add --overwrite."
             )
         for path in folder.iterdir():
-            if _is_ours(path.name.removeprefix(".").removesuffix(".part")):
+            if _is_ours(part_of(path) or path.name):
                 path.unlink()
         with tempfile.TemporaryFile(dir=folder):
             pass

@@ -79,7 +79,7 @@ class Spec(Settings):
             return
         if isinstance(method, MeanField):
             require(math.isinf(self.problem.beta), f"{name} moves without noise and needs beta = inf",
-                    self.problem.beta, "drop beta from the problem, or this method")  # fmt: skip
+                    self.problem.beta, "use FiniteVolume or ParticleFlow, or drop beta")  # fmt: skip
         if isinstance(method, FiniteVolume):
             names = self.problem.reduced_coordinates
             require(len(names) <= 2, "FiniteVolume needs one or two reduced coordinates", names[:6], "use MeanField")
@@ -93,6 +93,8 @@ class Spec(Settings):
     @classmethod
     def from_toml(cls, source: str | os.PathLike) -> Spec:
         """Read a spec from a path (a ``Path``, or a text that ends in ".toml") or from the text of a file."""
+        good = isinstance(source, str | os.PathLike)
+        require(good, "a spec must be the path or the text of a TOML file", source, "try Spec.from_toml('spec.toml')")
         is_path = not isinstance(source, str) or ("\n" not in source and source.endswith(".toml"))
         text = _contents(Path(source)) if is_path else str(source)
         folder = Path(source).parent if is_path else Path()

@@ -7,11 +7,9 @@ A type in a Python signature stands for one in the file: ``float`` for a number 
 from __future__ import annotations
 
 import collections.abc
-import difflib
 import json
 import math
 import re
-import reprlib
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +18,7 @@ from typing import TypeGuard, TypeVar
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from widelimit.errors import InputError
+from widelimit.errors import InputError, shown
 from widelimit.frozen import As
 
 Check = Callable[[object], object]
@@ -125,8 +123,6 @@ def check_of(hint: object) -> Check:
 
 LONGEST = 600
 RANKS = {"key": 0, "name": 1, "value": 2, "missing": 3}  # a misspelt key explains a missing one
-_short = reprlib.Repr()
-_short.maxlevel, _short.maxlist, _short.maxlong, _short.maxstring, _short.maxother = 2, 4, 40, 60, 120
 
 
 def dotted(path: Iterable[str | int]) -> str:
@@ -143,19 +139,6 @@ def _bare(key: str) -> str:
     return plain if len(plain) <= 60 else f"{plain[:60]}…"
 
 
-def shown(value: object) -> str:
-    """A value, shortened."""
-    return "a table" if isinstance(value, dict) else " ".join(_short.repr(value).split())
-
-
-def nearest(kind: str, name: object, known: Iterable[str]) -> str:
-    """What to do about an unknown name: the nearest known one, and all of them."""
-    names = list(known)
-    near = difflib.get_close_matches(str(name)[:100], names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"{hint}known {kind} are {', '.join(names)}"
-
-
 def one_sentence(message: str) -> str:
     """The first line of a message, its middle left out if it is very long."""
     line = message.splitlines()[0]
@@ -167,7 +150,13 @@ def complaint(error: ValidationError) -> InputError:
     found = error.errors(include_url=False)
     first = min(found, key=lambda one: RANKS[one["ctx"]["kind"]])
     where = dotted(first["loc"]) or "a spec"
-    got = "nothing" if first["ctx"]["kind"] == "missing" else shown(first["input"])
+    got = (
+        "nothing"
+        if first["ctx"]["kind"] == "missing"
+        else "a table"
+        if isinstance(first["input"], dict)
+        else shown(first["input"])
+    )
     sentence = one_sentence(f"{where} {first['ctx']['expected']}, got {got}: {first['ctx']['do']}")
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     return InputError(f"{sentence}{more}.")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
@@ -25,9 +25,9 @@ from pydantic import BaseModel, ConfigDict, PlainValidator, TypeAdapter, Validat
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from widelimit.dynamics.methods import Method
-from widelimit.errors import InputError
+from widelimit.errors import InputError, nearest
 from widelimit.experiments.data_files import from_file
-from widelimit.experiments.spec_checks import Check, check_of, located, nearest, number, refuse
+from widelimit.experiments.spec_checks import Check, check_of, located, number, refuse
 from widelimit.problem import activations, data, initial, regularisers, schedules
 from widelimit.problem.activations import activation
 from widelimit.problem.mobility import Mobility
@@ -143,7 +143,7 @@ class Table:
         name = value.get(self.key)
         if isinstance(name, str) and name in self.members:
             return self.members[name]
-        do = nearest(f"{self.key}s", name, self.members)
+        do = nearest(name, self.members, f"known {self.key}s are")
         wrong = refuse("is not known", do, "name") if self.key in value else refuse("must be given", do, "missing")
         raise _below(_blame(wrong, (self.key,), name))
 
@@ -161,7 +161,14 @@ def _model(table: Table, build: Constructor) -> type[BaseModel]:
 
 def _explained(error: ValidationError, table: Table, build: Constructor) -> ValidationError:
     """The errors that pydantic found, each as what was expected and what to do."""
-    return _below(*(_blame(_in_our_words(one, table, build), one["loc"], one["input"]) for one in error.errors()))
+    found, strange = error.errors(), 0
+    told = []
+    for one in found:
+        strange += one["type"] == "extra_forbidden"
+        many = one["type"] == "extra_forbidden" and strange > 1  # only the first is told, the others are counted
+        wrong = refuse("is not a known key", "drop it", "key") if many else _in_our_words(one, table, build)
+        told.append(_blame(wrong, one["loc"], one["input"]))
+    return _below(*told)
 
 
 def _in_our_words(one: Any, table: Table, build: Constructor) -> PydanticCustomError:
@@ -172,7 +179,14 @@ def _in_our_words(one: Any, table: Table, build: Constructor) -> PydanticCustomE
         meaning = explained(build).get(key)
         return refuse("must be given", f"add it ({meaning})" if meaning else "add it", "missing")
     known = [*([table.key] if table.key else []), *arguments_of(build)]
-    return refuse("is not a known key", nearest("keys", key, known), "key")
+    homes = [name for name, inside in table.special.items() if key in _keys(inside)]
+    do = f"write it as {homes[0]}.{key}" if homes else nearest(key, known, "known keys are")
+    return refuse("is not a known key", do, "key")
+
+
+def _keys(check: Check) -> Iterable[str]:
+    """The keys of a table that always calls the same constructor."""
+    return arguments_of(check.members[""]) if isinstance(check, Table) and not check.key else ()
 
 
 def _blame(wrong: PydanticCustomError, path: tuple[str | int, ...], value: Any) -> InitErrorDetails:

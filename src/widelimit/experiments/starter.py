@@ -23,12 +23,13 @@ from widelimit.experiments import spec_reading as names
 from widelimit.experiments.spec import Settings
 from widelimit.problem.neurons import DOMAINS, ROLES
 from widelimit.problem.problem import Problem
-from widelimit.solving.solution import write_whole
+from widelimit.solving.whole_files import write_whole
 
 COLUMN = 40
 EXAMPLES = {  # of keys that are left out
     "informative": 10, "deviations": [1.8, 0.2], "labels": [1.0, -1.0], "weights": [0.5, 0.5], "noise": 0.1,
     "nodes": 64, "k": 2, "classes": [0, 1], "replicas": 4, "cells": 100, "box": [[0.0, 5.0]], "step": 1e-3,
+    "stiff": False,
 }  # fmt: skip
 REQUIRED = {"n": 200, "step": 1e-2}  # keys of the methods that stand behind a '#'
 HEAD = """# Run it: widelimit run {target}

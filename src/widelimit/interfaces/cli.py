@@ -1,6 +1,6 @@
 """The command line: parse, call, show.
 
-Exit codes: 0 done, 1 a run diverged, 2 bad input (one sentence), 130 interrupted with what was finished kept.
+Exit codes: 0 done, 1 a run diverged or stopped, 2 bad input (one sentence), 130 interrupted, what was finished is kept.
 """
 
 from __future__ import annotations
@@ -31,13 +31,8 @@ for name, options in {
     command(app, name)(options)
 
 
-def main() -> None:
-    """Entry point: run a command and turn every failure into one sentence and an exit code."""
-    sys.exit(run(sys.argv[1:]))
-
-
 def run(arguments: list[str]) -> int:
-    """Run one command line; returns the exit code."""
+    """Run one command line, turning every failure into one sentence; returns the exit code."""
     try:
         code = app(arguments, prog_name="widelimit", standalone_mode=False)
         return code if isinstance(code, int) else 0

@@ -2,29 +2,87 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Unpack
 
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from widelimit.errors import require, require_count
+from widelimit.interfaces.canvas import Look, LookOptions, Page
+from widelimit.interfaces.curves import curves_of, entries_of
 from widelimit.interfaces.gap_figures import comparison_figure, rates_figure
-from widelimit.interfaces.noise_figures import noise_figure
-from widelimit.interfaces.solution_figures import solution_figure
+from widelimit.interfaces.noise_figures import noise_figure, require_grid
+from widelimit.interfaces.solution_figures import Content, solution_figure
 from widelimit.theory.coupling import Comparison
 from widelimit.theory.gibbs import Gibbs
 from widelimit.theory.rates import Rates
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
-
-def figure(*records: Any, coordinate: str | None = None, times: int = 4) -> Figure:
+def figure(
+    *records: Any,
+    show: str | Sequence[str] | None = None,
+    coordinate: str | None = None,
+    times: int | None = None,
+    ax: Axes | Sequence[Axes] | None = None,
+    **look: Unpack[LookOptions],
+) -> Figure:
     """The figure of one or more solutions, of solutions beside a Gibbs law, of a comparison, or of rates.
 
-    coordinate  of solutions: whose density to show (default: the last one they all have, a radius)
-    times       of solutions: how many times to show it at
+    records     what `solve`, `gibbs`, `compare` or `rates` returned; also lists of them, and dictionaries, whose keys
+                are the labels
+
+    of solutions
+
+    show        what to show, a panel each: "risk", "free_energy", names of observers, names of coordinates (their mean
+                over ρ_t with its spread), "density"; by default the risk and the density
+    coordinate  whose density to show (default: the last one they all have, a radius)
+    times       how many times to show it at (default: four if its line tells which run it is, else the last one)
+    ax          axes of matplotlib to draw on, one for each panel, instead of a new figure
+
+    and by keyword
+
+    labels      of the runs; by default what differs between them, such as κ = 0.1 and κ = 0.4
+    title       above all panels
+    log         axes of panels over time that are logarithmic: "x", "y", "xy", or "" for none
+    style       "screen", "paper" (a column of a journal, small type) or "slide" (large type, heavy lines)
+
+    A band is how far a risk may be off; of replicas, the middle 95 % of the runs around their mean.
+    ``figure(...).show()`` opens a window, ``figure(...).savefig("run.pdf")`` writes a file; nothing stays behind in
+    pyplot.
+
+    >>> import widelimit as wl
+    >>> starts = [wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(scale))
+    ...           for scale in (0.1, 0.4)]
+    >>> runs = [wl.solve(start, wl.SGD(n=10, step=0.01), t_end=0.1, save=3) for start in starts]
+    >>> axes = wl.figure(runs, show="risk", title="Two starts", style="paper").axes[0]
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['κ = 0.1', 'κ = 0.4']
     """
-    if len(records) == 1 and isinstance(records[0], Comparison):
-        return comparison_figure(records[0])
-    if len(records) == 1 and isinstance(records[0], Rates):
-        return rates_figure(records[0])
-    if any(isinstance(record, Gibbs) for record in records):
-        return noise_figure(*records, coordinate=coordinate)
-    return solution_figure(*records, coordinate=coordinate, times=times)
+    if times is not None:
+        require_count("times", times, "4")
+    chosen, entries = Look.of(look), entries_of(records)
+    page, content = Page.of(chosen, ax), Content(show, coordinate, times)
+    with chosen.context():
+        if len(entries) == 1 and isinstance(entries[0][1], Comparison | Rates):
+            return _gap_figure(entries[0][1], content, page)
+        laws = [record for _, record in entries if isinstance(record, Gibbs)]
+        if not laws:
+            return solution_figure(curves_of(entries, chosen.labels), content, page)
+        require(len(laws) == 1, "a figure shows one Gibbs law", len(laws), "draw one figure for each")
+        others = [(key, record) for key, record in entries if not isinstance(record, Gibbs)]
+        _refuse({"show": show, "times": times, "log": chosen.log}, "with a Gibbs law")
+        require_grid([record for _, record in others])
+        return noise_figure(laws[0], curves_of(others, chosen.labels), coordinate, page)
+
+
+def _gap_figure(record: Comparison | Rates, content: Content, page: Page) -> Figure:
+    given = {"show": content.show, "coordinate": content.coordinate, "times": content.times}
+    _refuse({**given, "labels": page.look.labels, "log": page.look.log}, f"of {type(record).__name__.lower()}")
+    return comparison_figure(record, page) if isinstance(record, Comparison) else rates_figure(record, page)
+
+
+def _refuse(options: dict[str, Any], what: str) -> None:
+    """Refuse options that a figure has no use for."""
+    given = [name for name, value in options.items() if value is not None]
+    require(not given, f"a figure {what} has no use for {', '.join(options)}", given, "leave them out")

@@ -6,20 +6,21 @@ rates        gap against N, ε or d, with the fitted slope and the slope of theo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from widelimit.errors import require
+from widelimit.interfaces.canvas import Page
+from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from widelimit.theory.coupling import Comparison
-    from widelimit.theory.rates import Rates
+from widelimit.interfaces.series import series
+from widelimit.theory.coupling import Comparison
+from widelimit.theory.rates import Rates
 
 TIME = r"time $t = k\varepsilon$"
 VARIABLES = {"n": r"width $N$", "step": r"step $\varepsilon$", "d": r"dimension $d$"}
@@ -32,20 +33,18 @@ LABELS = {
 }
 
 
-def comparison_figure(result: Comparison) -> Figure:
+def comparison_figure(result: Comparison, page: Page) -> Figure:
     """Three panels: risks, stacked parts of the risk gap, distances of coupled neurons."""
-    from matplotlib.figure import Figure
-
     require(len(result.times) >= 2 and len(result.parts) > 0, "a figure needs a comparison with something saved",
             result, "lower the step")  # fmt: skip
-    canvas = Figure(figsize=(13.0, 4.2), layout="constrained")
-    risks, parts, distances = canvas.subplots(1, 3)
-    _draw_risks(risks, result)
-    _draw_parts(parts, result)
-    _draw_distances(distances, result)
-    n, step = result.dataset.attrs["n"], result.dataset.attrs["step"]
-    canvas.suptitle(rf"From SGD to the PDE: $N$ = {n}, $\varepsilon$ = {step:g}")
-    return canvas
+    panels = page.panels(("risk", "parts", "distances"), 0.87)
+    _draw_risks(panels[0], result)
+    _draw_parts(panels[1], result)
+    _draw_distances(panels[2], result)
+    if page.look.title is None and page.given is None:
+        n, step = result.dataset.attrs["n"], result.dataset.attrs["step"]
+        panels[0].figure.suptitle(rf"From SGD to the PDE: $N$ = {n}, $\varepsilon$ = {step:g}")
+    return page.finished(panels)
 
 
 def _mean(values: xr.DataArray) -> np.ndarray:
@@ -53,15 +52,19 @@ def _mean(values: xr.DataArray) -> np.ndarray:
 
 
 def _draw_risks(axes: Axes, result: Comparison) -> None:
+    """The risks, each with a band: how far it may be off, or the middle 95 % of the replicas."""
     for i, name in enumerate(str(d) for d in result.dataset["dynamics"].values):
-        risk = _mean(result.dataset["risk"].sel(dynamics=name))
-        if name == "PDE":
-            axes.plot(result.times, risk, color="black", lw=1.8, label=name, zorder=2)
-        else:
-            axes.plot(result.times, risk, color=COLOURS[i % 6], marker=SYMBOLS[i % 6], ms=4, lw=1.0, mfc="none",
-                      label=name, zorder=3)  # fmt: skip
+        found = series(result.solutions[name], "risk")
+        colour = "black" if name == "PDE" else COLOURS[i % 6]
+        look: dict[str, Any] = (
+            {}
+            if name == "PDE"
+            else {"marker": SYMBOLS[i % 6], "mfc": "none", "lw": 1.0, "ms": 0.7 * rcParams["lines.markersize"]}
+        )
+        axes.plot(found.times, found.value, color=colour, label=name, zorder=2 if name == "PDE" else 3, **look)
+        axes.fill_between(found.times, found.low, found.high, color=colour, alpha=0.1, lw=0)
     axes.set(xlabel=TIME, ylabel=r"population risk $R$", title="Risk of each dynamics")
-    _finish(axes)
+    finish(axes)
 
 
 def _draw_parts(axes: Axes, result: Comparison) -> None:
@@ -69,10 +72,14 @@ def _draw_parts(axes: Axes, result: Comparison) -> None:
     sizes = [_mean(abs(result.dataset["risk_gap"].sel(part=p))) for p in names]
     axes.stackplot(result.times, sizes, labels=names, colors=COLOURS[: len(names)], alpha=0.75)
     total = _mean(abs(result.dataset["risk_gap"].sel(part="total")))
-    axes.plot(result.times, total, color="black", lw=2, label="|total|")
-    room = 1.35 * max(np.sum(sizes, axis=0).max(), total.max())
+    axes.plot(result.times, total, color="black", label="|total|")
+    error = np.nan_to_num(_mean(result.dataset["risk_gap_error"].sel(part="total")))
+    if error.max() > 0:
+        axes.fill_between(result.times, np.maximum(total - error, 0), total + error, color="black", alpha=0.2, lw=0)
+    room = 1.05 * max(np.sum(sizes, axis=0).max(), total.max())
     axes.set(xlabel=TIME, ylabel=r"$|R - R'|$, stacked", title="Parts of the risk gap", ylim=(0, room))
-    _finish(axes, columns=3)
+    axes.margins(x=0)
+    finish(axes)
 
 
 def _draw_distances(axes: Axes, result: Comparison) -> None:
@@ -84,24 +91,22 @@ def _draw_distances(axes: Axes, result: Comparison) -> None:
                 label = name if quantity == "distance" else None
                 order = 1 if name == "total" else 2
                 axes.plot(result.times[1:], values[1:], style, color=colour, lw=width, label=label, zorder=order)
-    axes.set(xlabel=TIME, ylabel=r"$|\theta_i-\theta'_i|$", title="Coupled neurons: mean (line), max (dots)")
+    axes.set(xlabel=TIME, ylabel=r"$|\theta_i-\theta'_i|$", title="Distance of coupled neurons")
+    axes.plot([], [], ":", color="0.35", label="largest (line: mean)")
     axes.set_yscale("log")
-    _finish(axes)
+    finish(axes)
 
 
-def rates_figure(result: Rates) -> Figure:
+def rates_figure(result: Rates, page: Page) -> Figure:
     """One panel per part, gap against the variable on logarithmic axes."""
-    from matplotlib.figure import Figure
-
     parts = [str(p) for p in result.dataset["part"].values]
-    canvas = Figure(figsize=(4.6 * len(parts), 4.2), layout="constrained")
-    panels = np.atleast_1d(canvas.subplots(1, len(parts)))
+    panels = page.panels(parts, 0.92)
     rows = result.table()
     for axes, part in zip(panels, parts, strict=True):
         _draw_slopes(axes, result, [row for row in rows if row["part"] == part])
         axes.set(xlabel=VARIABLES[result.dataset.attrs["over"]], title=part)
     panels[0].set_ylabel("gap")
-    return canvas
+    return page.finished(panels)
 
 
 def _draw_slopes(axes: Axes, result: Rates, rows: list[dict[str, Any]]) -> None:
@@ -118,9 +123,4 @@ def _draw_slopes(axes: Axes, result: Rates, rows: list[dict[str, Any]]) -> None:
             axes.plot(x, level * (x / centre) ** row["theory"], color=COLOURS[i % 6], lw=1.0, ls="--")
     axes.set(xscale="log", yscale="log")
     axes.plot([], [], color="grey", ls="--", label="theory")
-    _finish(axes)
-
-
-def _finish(axes: Axes, columns: int = 1) -> None:
-    axes.legend(frameon=False, fontsize=8, ncols=columns)
-    axes.grid(alpha=0.25)
+    finish(axes)

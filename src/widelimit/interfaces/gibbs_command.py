@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from widelimit.theory.gibbs import Gibbs
 
 WORDS = {"risk": "risk R", "free_energy": "free energy F"}
-Row = dict[str, str | float | None]
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class GibbsCommand:
     spec: Annotated[Path, typer.Argument(help="The spec file, with beta and ridge; see docs/spec.md.")]
     points: Annotated[
         int | None,
-        typer.Option(help="Nodes for each coordinate (default: 512 in one, 128 in two).", show_default=False),
+        typer.Option(help="Nodes for each coordinate (default: 256 in one, 80 in two).", show_default=False),
     ] = None
     n: Annotated[int, typer.Option(help="Neurons of the runs that simulate the law in three coordinates or more.")] = (
         1000
@@ -84,27 +83,38 @@ def comparable(spec: Spec) -> Spec:
     return replace(spec, methods=(*spec.methods, FiniteVolume()))
 
 
-def table(law: Gibbs, launched: Launch) -> list[Row]:
-    """Risk, free energy and the mean of each coordinate: of the law, and of each method that reached the end."""
+def table(law: Gibbs, launched: Launch) -> list[dict[str, Any]]:
+    """Risk, free energy and the mean of each coordinate: of the law, and of each method that reached the end.
+
+    Beside each is how far it may be off, where that is known; of the free energy of the law, its gap.
+    """
     means = {f"mean {c}": float(law.rho.mean(law.rho.column(c))) for c in law.rho.coordinates}
     wished = {"risk": law.risk, "free_energy": law.free_energy, **means}
+    errors = {"risk": law.error, "free_energy": law.gap}
     found = {name: _last(solution) for name, solution in launched.solutions.items()}
     return [
-        {"quantity": quantity, "gibbs": _finite(value), **{name: last.get(quantity) for name, last in found.items()}}
+        {
+            "quantity": quantity,
+            "gibbs": _finite(value),
+            **{name: last.get(quantity) for name, last in found.items()},
+            "gibbs_error": _finite(errors.get(quantity, math.nan)),
+            **{f"{name}_error": last.get(f"{quantity}_error") for name, last in found.items()},
+        }
         for quantity, value in wished.items()
     ]
 
 
-def _last(solution: Solution) -> dict[str, float]:
+def _last(solution: Solution) -> dict[str, float | None]:
     """The quantities of `table`, of a solution at its last time; empty if the run did not reach the end."""
-    from widelimit.interfaces.solution_figures import measure_at
+    from widelimit.interfaces.series import measure_at
 
     if solution.outcome != "done":
         return {}
     rho = measure_at(solution, solution.times[-1])
     means = {f"mean {c}": float(rho.mean(rho.column(c))) for c in rho.coordinates}
     energy = {"free_energy": float(solution.dataset["free_energy"][-1])} if solution.is_density else {}
-    return {"risk": float(solution.risk[..., -1].mean()), **energy, **means}
+    error = _finite(solution.error[..., -1].mean())
+    return {"risk": float(solution.risk[..., -1].mean()), "risk_error": error, **energy, **means}
 
 
 def _numbers(law: Gibbs) -> dict[str, float | None]:
@@ -122,7 +132,7 @@ def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: s
     from widelimit.experiments.launch import LAW, LAW_FIGURE, SPEC
     from widelimit.interfaces.figures import figure
     from widelimit.interfaces.noise_figures import is_on_a_grid
-    from widelimit.solving.solution import write_whole
+    from widelimit.solving.whole_files import write_whole
 
     densities = {c: law.density(c) for c in law.rho.coordinates}
     shown = {c: {"edges": edges.tolist(), "values": values.tolist()} for c, (edges, values) in densities.items()}
@@ -151,17 +161,19 @@ def where_it_rests(spec: Spec, law: Gibbs, drawn: list[Solution]) -> Gibbs:
     return gibbs_law(spec.problem, on=last) if isinstance(last, Density) and not sampled else law
 
 
-def print_quantities(rows: list[Row], names: list[str], t_end: float) -> None:
+def print_quantities(rows: list[dict[str, Any]], names: list[str], t_end: float) -> None:
     """Each quantity, of the Gibbs law and of each method."""
     from rich.console import Console
     from rich.table import Table
+
+    from widelimit.interfaces.tables import with_error
 
     shown = Table(title=f"the Gibbs law, and each method at t = {t_end:g}")
     shown.add_column("quantity")
     for heading in ("Gibbs law", *names):
         shown.add_column(heading, justify="right")
     for row in rows:
-        values = ("" if row[name] is None else f"{row[name]:.6f}" for name in ("gibbs", *names))
+        values = (with_error(row[name], row[f"{name}_error"]) for name in ("gibbs", *names))
         quantity = str(row["quantity"])
         shown.add_row(WORDS.get(quantity, quantity), *values)
     Console().print(shown)

@@ -8,58 +8,50 @@ right   the last density of each solution on top of ρ_*: limits as lines, finit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from widelimit.errors import require, require_known
-from widelimit.interfaces.solution_figures import (
-    FINITE,
-    density_at,
-    extent_of,
-    is_limit,
-    label_of,
-    line_of,
-    measure_at,
-    require_solutions,
-    shared_coordinate,
-    symbol_of,
-)
+from widelimit.interfaces.canvas import Page
+from widelimit.interfaces.curves import Curve
+from widelimit.interfaces.densities import extent_of, line_of, profile, shared_coordinate
+from widelimit.interfaces.finishing import finish
+from widelimit.interfaces.run_labels import symbol_of
+from widelimit.interfaces.series import measure_at
 from widelimit.measures import Density, Measure
 from widelimit.solving.solution import Solution
 from widelimit.theory.gibbs import Gibbs
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SMALLEST = 1e-15  # difference of free energies that is more than rounding
 ROWS = 300  # of the heat map
 BRIGHT = 1.3  # where its colours end, relative to the last density: an early peak would darken all others
 
 
-def noise_figure(*records: Any, coordinate: str | None = None) -> Figure:
+def noise_figure(law: Gibbs, curves: Sequence[Curve], coordinate: str | None, page: Page) -> Figure:
     """Three panels from one Gibbs law and the solutions that approach it, see `figure`."""
-    from matplotlib.figure import Figure
+    solutions = [c.solution for c in curves]
+    chosen = shared_coordinate(solutions, coordinate)
+    require_known("coordinate of the Gibbs law", chosen, law.rho.coordinates)
+    grids = [c for c in curves if is_on_a_grid(c.solution)]
+    panels = page.panels(("density over time", "free energy", "last density"), 0.93)
+    _draw_heat(panels[0], law, grids[0], chosen)
+    _draw_decay(panels[1], law, grids)
+    _draw_last(panels[2], law, curves, chosen)
+    return page.finished(panels)
 
-    laws = [r for r in records if isinstance(r, Gibbs)]
-    require(len(laws) == 1, "a figure shows one Gibbs law", len(laws), "draw one figure for each")
-    solutions = [r for r in records if not isinstance(r, Gibbs)]
-    grids = [s for s in solutions if is_on_a_grid(s)]
+
+def require_grid(records: Sequence[Any]) -> None:
+    """Refuse a Gibbs law without a history beside it."""
     require(
-        bool(grids),
+        any(map(is_on_a_grid, records)),
         "a figure with a Gibbs law needs a solution on a grid with two or more saves",
-        [getattr(r, "name", type(r).__name__) for r in solutions],
+        [getattr(r, "name", type(r).__name__) for r in records],
         "add wl.solve(problem, wl.FiniteVolume(), t_end)",
     )
-    require_solutions(solutions)
-    chosen = _coordinate(laws[0], solutions, coordinate)
-    canvas = Figure(figsize=(14.0, 4.2), layout="constrained")
-    over_time, decay, last = canvas.subplots(1, 3)
-    _draw_heat(over_time, laws[0], grids[0], chosen)
-    _draw_decay(decay, laws[0], grids)
-    _draw_last(last, laws[0], solutions, chosen)
-    return canvas
 
 
 def is_on_a_grid(record: Any) -> bool:
@@ -67,18 +59,13 @@ def is_on_a_grid(record: Any) -> bool:
     return isinstance(record, Solution) and record.is_density and len(record.times) >= 2
 
 
-def _coordinate(law: Gibbs, solutions: Sequence[Solution], wished: str | None) -> str:
-    chosen = shared_coordinate(solutions, wished)
-    require_known("coordinate of the Gibbs law", chosen, law.rho.coordinates)
-    return chosen
-
-
 def _settled(law: Gibbs, coordinate: str) -> Density:
     edges, values = law.density(coordinate)
     return Density((edges,), values * np.diff(edges), (coordinate,), (None,))
 
 
-def _draw_heat(axes: Axes, law: Gibbs, solution: Solution, coordinate: str) -> None:
+def _draw_heat(axes: Axes, law: Gibbs, curve: Curve, coordinate: str) -> None:
+    solution = curve.solution
     t, measures = solution.times, [solution.at(t) for t in solution.times]
     edges = np.linspace(*extent_of([*measures, _settled(law, coordinate)], coordinate), ROWS + 1)
     values = np.stack([_on(rho, coordinate, _middle(edges)) for rho in measures], axis=1)
@@ -86,12 +73,12 @@ def _draw_heat(axes: Axes, law: Gibbs, solution: Solution, coordinate: str) -> N
     top = min(values.max(), BRIGHT * values[:, -1].max())
     image = axes.pcolormesh(between, edges, values, cmap="viridis", vmin=0, vmax=top, rasterized=True)
     extend = "max" if values.max() > top else "neither"
-    axes.figure.colorbar(image, ax=axes, label=rf"density $\rho_t({coordinate})$", extend=extend)
+    axes.figure.colorbar(image, ax=axes, label=rf"density $\rho_t({symbol_of(coordinate)})$", extend=extend)
     mean = float(law.rho.mean(law.rho.column(coordinate)))
     axes.axhline(mean, color="white", ls="--", lw=1.2, label=r"mean of $\rho_*$")
     axes.set(xlabel="time $t$", ylabel=f"${symbol_of(coordinate, law.rho.coordinates)}$")
-    axes.set_title(f"Density of {coordinate}: {label_of(solution)}")
-    axes.legend(frameon=False, labelcolor="white")
+    axes.set_title(f"Density of ${symbol_of(coordinate)}$: {curve.label}")
+    axes.legend(frameon=False, labelcolor="white", loc="upper right")
 
 
 def _on(rho: Measure, coordinate: str, points: np.ndarray) -> np.ndarray:
@@ -101,51 +88,50 @@ def _on(rho: Measure, coordinate: str, points: np.ndarray) -> np.ndarray:
     return np.interp(points, _middle(edges), values, left=0.0, right=0.0)
 
 
-def _draw_decay(axes: Axes, law: Gibbs, solutions: Sequence[Solution]) -> None:
-    """The excess as a line; where a grid puts it below 0, how far, in dots."""
+def _draw_decay(axes: Axes, law: Gibbs, curves: Sequence[Curve]) -> None:
+    """The excess as a line; where a grid puts it below 0, how far, in dots; the gap of the law as a band above 0."""
     lowest = 0.0
-    for s in solutions:
-        colour, style, _ = line_of(s)
-        excess = s.dataset["free_energy"].values - law.free_energy
-        axes.plot(s.times, np.where(excess < SMALLEST, np.nan, excess), color=colour, ls=style, label=label_of(s))
-        axes.plot(s.times, np.where(-excess < SMALLEST, np.nan, -excess), ".", color=colour, ms=3)
+    for c in curves:
+        times, excess = c.solution.times, c.solution.dataset["free_energy"].values - law.free_energy
+        axes.plot(times, np.where(excess < SMALLEST, np.nan, excess), color=c.colour, ls=c.line, label=c.label)
+        axes.plot(times, np.where(-excess < SMALLEST, np.nan, -excess), ".", color=c.colour, ms=3)
         lowest = min(lowest, float(excess.min()))
     if lowest <= -SMALLEST:
         axes.plot([], [], ".", color="grey", ms=3, label="below 0 by the error of the grid")
     axes.set(xlabel="time $t$", ylabel=r"$F(\rho_t) - F(\rho_*)$", title="Free energy above its minimum", yscale="log")
-    _finish(axes)
+    bottom, _ = axes.get_ylim()
+    if bottom < law.gap:
+        axes.axhspan(bottom, law.gap, color="0.5", alpha=0.2, lw=0, label=r"error of $F(\rho_*)$")
+        axes.set_ylim(bottom=bottom)
+    finish(axes)
 
 
-def _draw_last(axes: Axes, law: Gibbs, solutions: Sequence[Solution], coordinate: str) -> None:
-    measures = [measure_at(s, s.times[-1]) for s in solutions]
+def _draw_last(axes: Axes, law: Gibbs, curves: Sequence[Curve], coordinate: str) -> None:
+    measures = [measure_at(c.solution, c.solution.times[-1]) for c in curves]
     span = extent_of([*measures, _settled(law, coordinate)], coordinate)
-    finite = [s for s in solutions if not is_limit(s)]
-    broad: dict[str, Any] = {"color": "black", "lw": 4.0, "alpha": 0.35, "label": r"Gibbs law $\rho_*$", "zorder": 3}
+    finite = [c for c in curves if not c.is_limit]
+    wide = 2.5 * Line2D([], []).get_linewidth()
+    broad: dict[str, Any] = {"color": "black", "lw": wide, "alpha": 0.35, "label": r"Gibbs law $\rho_*$", "zorder": 3}
     edges, values = law.density(coordinate)
     if law.log_density is None:
         axes.stairs(values, edges, **broad)
     else:
         axes.plot(_middle(edges), values, **broad)
-    for s, rho in zip(solutions, measures, strict=True):
-        edges, values, smooth = density_at(s, rho, coordinate, span)
-        colour, style, _ = line_of(s) if is_limit(s) else (FINITE[finite.index(s) % len(FINITE)], "-", "")
-        label = f"{label_of(s)}, $t$ = {s.times[-1]:.3g}"
-        if smooth:
-            axes.plot(_middle(edges), values, color=colour, ls=style, lw=1.6, label=label, zorder=4)
+    for c, rho in zip(curves, measures, strict=True):
+        shape = profile(c.solution, rho, coordinate, span)
+        label = f"{c.label}, $t$ = {c.solution.times[-1]:.3g}"
+        if shape.smooth:
+            axes.plot(shape.middle, shape.values, color=c.colour, label=label, **line_of(c))
         else:
-            bars = s in finite[:1]
-            axes.stairs(values, edges, color=colour, ls=style, fill=bars, alpha=0.4 if bars else 1.0, label=label,
-                        zorder=2)  # fmt: skip
-    axes.set(xlabel=f"${symbol_of(coordinate, law.rho.coordinates)}$", ylabel=f"density of ${coordinate}$", xlim=span)
+            bars = c in finite[:1]
+            axes.stairs(shape.values, shape.edges, color=c.colour, ls=c.line if c.is_limit else "-", fill=bars,
+                        alpha=0.4 if bars else 1.0, label=label, zorder=2)  # fmt: skip
+    symbol = symbol_of(coordinate)
+    axes.set(xlabel=f"${symbol_of(coordinate, law.rho.coordinates)}$", ylabel=f"density of ${symbol}$", xlim=span)
     axes.set_title("Last density and the Gibbs law")
-    axes.set_ylim(0, 1.3 * axes.get_ylim()[1])
-    _finish(axes)
+    axes.set_ylim(0, (1.15 + 0.09 * len(curves)) * axes.get_ylim()[1])  # room for the legend
+    finish(axes)
 
 
 def _middle(edges: np.ndarray) -> np.ndarray:
     return (edges[1:] + edges[:-1]) / 2
-
-
-def _finish(axes: Axes) -> None:
-    axes.legend(frameon=False)
-    axes.grid(alpha=0.25)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from widelimit.solving.solution import Solution
 
 ROWS = 8
-CODES = {"done": 0, "diverged": 1, "interrupted": 130}
+CODES = {"done": 0, "diverged": 1, "stopped": 1, "interrupted": 130}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,11 @@ class RunCommand:
         Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
     ] = None
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False
     check: Annotated[bool, typer.Option("--check", help="Only say what would run.")] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say how long it would take, and how much memory.")
+    ] = False
     seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
     as_json: Json = False
 
@@ -62,10 +66,13 @@ class RunCommand:
         if self.check:
             show_plan(chosen, folder, self.as_json)
             return 0
+        if self.dry_run:
+            show_forecasts(chosen, self.as_json)
+            return 0
         from widelimit.experiments.launch import launch
 
         with room_in(folder):
-            launched = launch(chosen, folder, self.overwrite)
+            launched = launch(chosen, folder, self.overwrite, self.resume)
             files = _files(launched, folder)
         rows = table(chosen, launched)
 
@@ -110,6 +117,20 @@ def show_plan(spec: Spec, folder: Path, as_json: bool) -> None:
     show({"outcome": "checked", "problem": str(spec.problem), **plan}, as_json, tell)
 
 
+def show_forecasts(spec: Spec, as_json: bool) -> None:
+    """Print what every method would take."""
+    from widelimit.experiments.launch import forecasts
+
+    found = forecasts(spec)
+
+    def tell() -> None:
+        for name, forecast in found.items():
+            print(f"{name:<16} {repr(forecast).removeprefix('<Forecast: ').removesuffix('>')}")
+        print("an estimate, from a short pilot of each")
+
+    show({"outcome": "estimated", "methods": {name: f.document() for name, f in found.items()}}, as_json, tell)
+
+
 def table(spec: Spec, launched: Launch) -> list[dict[str, float | None]]:
     """The risk of each method, averaged over replicas, at about eight of the times they were to be saved at."""
     import numpy as np
@@ -140,7 +161,7 @@ def _files(launched: Launch, folder: Path) -> list[str]:
     """Draw the picture, of the methods that reached the end if there are any, and list what is in the folder."""
     from widelimit.experiments.launch import FIGURE, SPEC
     from widelimit.interfaces.figures import figure
-    from widelimit.solving.solution import write_whole
+    from widelimit.solving.whole_files import write_whole
 
     if not launched.solutions:
         return []
@@ -179,10 +200,12 @@ def print_risks(rows: list[dict[str, float | None]], names: list[str]) -> None:
 
 
 def warn(launched: Launch) -> None:
-    """One sentence on stderr for each method that did not reach the end."""
+    """One sentence on stderr for each method that did not reach the end, or whose step looks too large."""
     for name, solution in launched.solutions.items():
-        if solution.outcome == "diverged":
-            reached = f"t = {solution.times[-1]:g}" if len(solution.times) else "nothing"
-            print(f"widelimit: {name} diverged after {reached}: {solution.advice}.", file=sys.stderr)
+        reached = f"t = {solution.times[-1]:g}" if len(solution.times) else "nothing"
+        ended = "" if solution.outcome == "done" else f" {solution.outcome} after {reached}"
+        if solution.advice:
+            print(f"widelimit: {name}{ended}: {solution.advice}.", file=sys.stderr)
     if launched.interrupted:
-        print("widelimit: interrupted, what was finished is kept.", file=sys.stderr)
+        kept = ", ".join(f"{name} to t = {s.times[-1]:g}" for name, s in launched.solutions.items() if len(s.times))
+        print(f"widelimit: interrupted, kept {kept or 'nothing'}; --resume goes on.", file=sys.stderr)

@@ -8,15 +8,17 @@ from rich.console import Console
 from rich.table import Table
 
 
-def with_error(risk: float | None, error: float | None) -> str:
-    """A risk, and how far it may be off where that shows in its digits.
+def with_error(value: float | None, error: float | None, form: str = ".6f") -> str:
+    """A number, and how far it may be off where that shows in its digits.
 
-    >>> with_error(0.25, 1e-9), with_error(0.25, 2e-3), with_error(None, None)
-    ('0.250000', '0.250000 ± 0.002', '')
+    >>> with_error(0.25, 1e-9), with_error(0.25, 2e-3), with_error(None, None), with_error(2e-4, 1e-5, ".2e")
+    ('0.250000', '0.250000 ± 0.002', '', '2.00e-04 ± 1e-05')
     """
-    if risk is None:
+    if value is None:
         return ""
-    return f"{risk:.6f} ± {error:.1g}" if error is not None and error >= 5e-7 else f"{risk:.6f}"
+    shown = format(value, form)
+    last = 5e-7 if form.endswith("f") else 5e-3 * abs(value)
+    return f"{shown} ± {error:.1g}" if error and error >= last else shown
 
 
 def print_gap(rows: list[dict[str, float]]) -> None:
@@ -26,7 +28,7 @@ def print_gap(rows: list[dict[str, float]]) -> None:
         table.add_column(heading, justify="right")
     for row in rows:
         risks = (with_error(row[name], row[f"{name}_error"]) for name in ("sgd", "pde"))
-        table.add_row(f"{row['t']:.3g}", *risks, f"{row['gap']:+.6f}")
+        table.add_row(f"{row['t']:.3g}", *risks, with_error(row["gap"], row["gap_error"], "+.6f"))
     Console().print(table)
 
 
@@ -36,7 +38,8 @@ def print_parts(rows: list[dict[str, float]], parts: tuple[str, ...]) -> None:
     for heading in ("t", *parts, "distance"):
         table.add_column(heading, justify="right")
     for row in rows:
-        table.add_row(f"{row['t']:.3g}", *(f"{row[part]:.2e}" for part in parts), f"{row['distance']:.2e}")
+        gaps = (with_error(row[part], row[f"{part}_error"], ".2e") for part in parts)
+        table.add_row(f"{row['t']:.3g}", *gaps, f"{row['distance']:.2e}")
     Console().print(table)
 
 

@@ -6,7 +6,7 @@ from widelimit.observables.distances import pair_distance, wasserstein
 from widelimit.observables.fluctuations import fluctuations
 from widelimit.observables.free_energy import dissipation, entropy, fisher_information, free_energy
 from widelimit.observables.moments import moment, summary
-from widelimit.observables.risk import risk
+from widelimit.observables.risk import risk, test_risk
 from widelimit.observables.statistics import average, mass, quantile, variance
 from widelimit.observables.weak_form import weak_residual
 
@@ -27,7 +27,12 @@ __all__ = [
     "smooth_density",
     "summary",
     "target_coefficient",
+    "test_risk",
     "variance",
     "wasserstein",
     "weak_residual",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from widelimit.arguments import answer_of, array_of, instance_of
 from widelimit.errors import require
-from widelimit.measures import Cloud, Measure
+from widelimit.measures import Cloud, Measure, measure_of
 from widelimit.potentials.landscapes import landscape, reduce
 from widelimit.problem.data import Hypercube
 from widelimit.problem.data.target import check_arity, evaluate, parsed
@@ -45,6 +46,7 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
     land = landscape(plain, reduced=True)
 
     def observe(rho: Measure) -> float:
+        measure_of(rho, "coefficient")
         is_full = tuple(rho.coordinates) != tuple(problem.reduced_coordinates)
         theta = np.asarray(reduce(problem, rho.theta)) if is_full else rho.theta
         return land.project(Cloud(theta, rho.weights, land.coordinates), g)  # type: ignore[attr-defined]
@@ -53,15 +55,28 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
 
 
 def target_coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> float:
-    """E y g(z), the coefficient of the target."""
+    """E y g(z), the coefficient of the target.
+
+    >>> import widelimit as wl
+    >>> cube = wl.data.hypercube(float("inf"), "z1 + 0.5*z1*z2")
+    >>> problem = wl.Problem(cube, wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
+    >>> wl.observables.target_coefficient(problem, "z1*z2")
+    0.5
+    """
+    instance_of(Problem, problem, "target_coefficient", "build one first")
     require(bool(problem.groups), "target_coefficient needs a law with kept coordinates", problem.data, "see wl.data")
     z, p, y = problem.data.quadrature
     return float(np.sum(p * y * _function(problem, basis)(z)))
 
 
 def _function(problem: Problem, basis: Any) -> Callable[[np.ndarray], np.ndarray]:
-    good = problem.kept > 0
+    good = instance_of(Problem, problem, "coefficient", "build one first").kept > 0
     require(good, "coefficients need a law with kept coordinates, such as hypercube", problem.data, "see wl.data")
     found = parsed(basis)
     check_arity(found, problem.kept)
-    return lambda z: np.broadcast_to(np.asarray(evaluate(found, z), float), z.shape[:-1])
+    return lambda z: np.broadcast_to(_numbers(answer_of(evaluate, "the function g", found, z)), z.shape[:-1])
+
+
+def _numbers(values: Any) -> np.ndarray:
+    """What g answers, one number for every point or one for all."""
+    return array_of("the values of g", values, "() or (n,)", "write it as an expression such as 'z1*z2'", finite=True)

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from widelimit.errors import require
-from widelimit.measures import Density, Measure
+from widelimit.measures import Density, Measure, edges_of, measure_of
 
 
 def binned_density(cloud: Measure, coordinate: str, edges: np.ndarray) -> np.ndarray:
-    """Mass of each bin over its width, (bins,)."""
-    edges = _checked(edges)
+    """Mass of each bin over its width, (bins,).
+
+    >>> import widelimit as wl
+    >>> rho = wl.Cloud([[1.0], [3.0]], [0.5, 0.5], ("r",))
+    >>> wl.observables.binned_density(rho, "r", [0.0, 2.0, 4.0])
+    array([0.25, 0.25])
+    """
+    cloud, edges = measure_of(cloud, "binned_density"), edges_of(edges)
     if isinstance(cloud, Density):
         return _spread(cloud, coordinate, edges)
     mass, _ = np.histogram(cloud.column(coordinate), edges, weights=cloud.weights)
@@ -23,8 +28,14 @@ def binned_density(cloud: Measure, coordinate: str, edges: np.ndarray) -> np.nda
 
 
 def smooth_density(cloud: Measure, coordinate: str, edges: np.ndarray) -> np.ndarray:
-    """Slope of the interpolated distribution function over each bin, (bins,)."""
-    edges = _checked(edges)
+    """Slope of the interpolated distribution function over each bin, (bins,).
+
+    >>> import widelimit as wl
+    >>> rho = wl.Cloud([[1.0], [3.0]], [0.5, 0.5], ("r",))
+    >>> wl.observables.smooth_density(rho, "r", [1.0, 2.0, 3.0])
+    array([0.25, 0.25])
+    """
+    cloud, edges = measure_of(cloud, "smooth_density"), edges_of(edges)
     if isinstance(cloud, Density):
         return _spread(cloud, coordinate, edges)
     values = cloud.column(coordinate)
@@ -39,14 +50,3 @@ def _spread(rho: Density, coordinate: str, edges: np.ndarray) -> np.ndarray:
     own, values = rho.marginal(coordinate)
     levels = np.concatenate([[0.0], np.cumsum(values * np.diff(own))])
     return np.diff(np.interp(edges, own, levels)) / np.diff(edges)
-
-
-def _checked(edges: np.ndarray) -> np.ndarray:
-    edges = np.asarray(edges, float)
-    require(
-        edges.ndim == 1 and len(edges) >= 2 and bool((np.diff(edges) > 0).all()),
-        "bin edges must be two or more increasing numbers",
-        edges.shape,
-        "try numpy.linspace(0, 5, 51)",
-    )
-    return edges

@@ -18,13 +18,15 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-import ot  # type: ignore[import-untyped]
 from scipy.spatial.distance import cdist
 
+from widelimit.arguments import words_of
 from widelimit.errors import InputError, is_finite, require, require_known, shortened
-from widelimit.measures import Measure
+from widelimit.measures import Measure, measure_of
 from widelimit.observables.statistics import ROUNDING, quantile_function
+from widelimit.on_first_use import OnFirstUse
 
+ot = OnFirstUse("ot")
 LARGEST_PLAN = 40_000_000  # entries of the cost matrix, about 1 GB with the plan
 PIVOTS = 10_000_000
 
@@ -55,6 +57,11 @@ def pair_distance(
 
     norm         "max" over the neurons, or their "mean" in the weights p_i, which both clouds must share
     coordinates  compare only these columns; by default all
+
+    >>> import widelimit as wl
+    >>> rho = wl.Cloud([[1.0], [3.0]], [0.5, 0.5], ("r",))
+    >>> wl.observables.pair_distance(rho, wl.Cloud([[1.5], [3.0]], [0.5, 0.5], ("r",)), norm="mean")
+    0.25
     """
     require_known("norm", norm, ("max", "mean"))
     x, y = _columns(cloud, other, coordinates)
@@ -108,13 +115,7 @@ def _columns(
     cloud: Measure, other: Measure, coordinates: str | Sequence[str] | None
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The columns to compare, (n, k) and (m, k)."""
-    both = isinstance(cloud, Measure) and isinstance(other, Measure)
-    require(
-        both,
-        "a distance needs two measures, wl.Cloud or wl.Density",
-        (type(cloud).__name__, type(other).__name__),
-        "try solution.at(t)",
-    )
+    cloud, other = measure_of(cloud, "a distance"), measure_of(other, "a distance")
     if coordinates is None:
         do = "reduce the full one, or name common ones in coordinates="
         same = cloud.coordinates == other.coordinates
@@ -125,7 +126,7 @@ def _columns(
             do,
         )
     wanted = cloud.coordinates if coordinates is None else coordinates
-    names = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    names = words_of("coordinates", wanted, "('a', 'r')")
     require(len(names) > 0, "a distance needs at least one coordinate", names, "name one, or leave coordinates= out")
     require(len(set(names)) == len(names), "coordinates must be named once", names, "drop the repeated ones")
     columns = [np.stack([np.asarray(c.column(name), float) for name in names], axis=1) for c in (cloud, other)]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from widelimit.arguments import answer_of, functions_of, instance_of
 from widelimit.errors import require
 from widelimit.measures import Cloud, Measure
 from widelimit.solving.solution import Solution
@@ -32,6 +33,12 @@ def fluctuations(solution: Solution, statistics: Mapping[str, Observer] | None =
 
     Returns ``n_var`` with its standard error ``stderr`` and ``mean`` with ``mean_stderr``, all (statistic, time); the
     first statistic is "risk".
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> runs = wl.solve(problem, wl.SGD(10, 0.01), 0.1, save=3, replicas=4)  # doctest: +SKIP
+    >>> fluctuations(runs)["n_var"].shape  # doctest: +SKIP
+    (1, 3)
     """
     statistics = _checked(solution, statistics)
     data = solution.dataset
@@ -64,7 +71,13 @@ def _observe(solution: Solution, name: str, observer: Observer) -> np.ndarray:
     theta = data["theta"].transpose("replica", "time", "neuron", "coordinate").values
     weights = data["weights"].values
     names = tuple(str(c) for c in data["coordinate"].values)
-    rows = [[np.asarray(observer(Cloud(theta_t, weights, names))) for theta_t in replica] for replica in theta]
+    rows = [
+        [
+            np.asarray(answer_of(observer, f"the statistic {name!r}", Cloud(theta_t, weights, names)))
+            for theta_t in replica
+        ]
+        for replica in theta
+    ]
     odd = [value for row in rows for value in row if value.size != 1 or value.dtype.kind not in "biuf"]
     got = f"{odd[0].dtype} of shape {odd[0].shape}" if odd else ""
     require(not odd, f"the statistic {name!r} must return one number", got, "give one statistic for each number")
@@ -72,12 +85,10 @@ def _observe(solution: Solution, name: str, observer: Observer) -> np.ndarray:
 
 
 def _checked(solution: Solution, statistics: Mapping[str, Observer] | None) -> dict[str, Observer]:
-    require(isinstance(solution, Solution), "fluctuations needs a wl.Solution", type(solution).__name__, "solve first")
+    instance_of(Solution, solution, "fluctuations", "solve first")
     sizes = solution.dataset.sizes
     replicas = sizes.get("replica", 1)
     require(replicas >= 3, "fluctuations needs a run with at least 3 replicas", replicas, "solve for more of them")
-    good = statistics is None or (isinstance(statistics, Mapping) and all(map(callable, statistics.values())))
-    require(good, "statistics must be a dictionary of functions of a Cloud", statistics, "try {'m': moment('r')}")
-    chosen = dict(statistics or {})
+    chosen = functions_of("statistics", statistics)
     require("risk" not in chosen, "statistics must not be named 'risk', which is always there", "risk", "rename it")
     return chosen

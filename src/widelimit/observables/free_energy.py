@@ -24,10 +24,11 @@ import numpy as np
 from scipy.spatial import KDTree
 from scipy.special import digamma
 
+from widelimit.arguments import instance_of
 from widelimit.dynamics.finite_volume.fluxes import bernoulli
 from widelimit.dynamics.rules import rules_of
 from widelimit.errors import require
-from widelimit.measures import Cloud, Density, Measure, log_sphere_area
+from widelimit.measures import Cloud, Density, Measure, log_sphere_area, measure_of
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape, reduce
 from widelimit.problem.problem import Problem
@@ -36,11 +37,23 @@ NEIGHBOUR = 4
 
 
 def entropy(problem: Problem) -> Callable[[Measure], float]:
-    """ρ ↦ −∫ ρ log ρ, exact for a `Density`, estimated for a `Cloud` of independent neurons."""
+    """ρ ↦ −∫ ρ log ρ, exact for a `Density`, estimated for a `Cloud` of independent neurons.
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(3, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> ball = wl.Density(([0.0, 1.0],), [1.0], ("r",), (3.0,))
+    >>> round(wl.observables.entropy(problem)(ball), 6)  # log of its volume
+    1.432412
+    """
     _check(problem)
     finite = all(math.isfinite(g.d) for g in problem.groups)
     require(finite, "an entropy needs finitely many dimensions, a finite d", problem.data.d, "choose a finite d")
-    return lambda rho: rho.entropy if isinstance(rho, Density) else _estimated_entropy(problem, rho)
+
+    def observer(rho: Measure) -> float:
+        known = measure_of(rho, "an entropy")
+        return known.entropy if isinstance(known, Density) else _estimated_entropy(problem, known)
+
+    return observer
 
 
 def free_energy(problem: Problem) -> Callable[[Measure], float]:
@@ -62,7 +75,14 @@ def free_energy(problem: Problem) -> Callable[[Measure], float]:
 
 
 def fisher_information(problem: Problem) -> Callable[[Measure], float]:
-    """ρ ↦ ∫ |∇ log ρ|² dρ of a `Density`."""
+    """ρ ↦ ∫ |∇ log ρ|² dρ of a `Density`.
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(3, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> ball = wl.Density(([0.0, 1.0],), [1.0], ("r",), (3.0,))
+    >>> wl.observables.fisher_information(problem)(ball)
+    0.0
+    """
     _check(problem)
 
     def observer(rho: Measure) -> float:
@@ -78,7 +98,15 @@ def fisher_information(problem: Problem) -> Callable[[Measure], float]:
 
 
 def dissipation(problem: Problem) -> Callable[[Measure], float]:
-    """ρ ↦ 𝒟(ρ), the rate at which the free energy falls on the clock ∫ξ dt; rates of the blocks must be constant."""
+    """ρ ↦ 𝒟(ρ), the rate at which the free energy falls on the clock ∫ξ dt; rates of the blocks must be constant.
+
+    >>> import widelimit as wl
+    >>> line, start = wl.neurons.ridge("x"), wl.initial.gaussian(1.0)
+    >>> problem = wl.Problem(wl.data.single_index(5, "2*z"), line, start)
+    >>> best = wl.Cloud([[2.0, 0.0]], [1.0], ("u", "r"))
+    >>> round(wl.observables.dissipation(problem)(best), 9)
+    0.0
+    """
     _check(problem)
     require(problem.rates.is_constant, "the dissipation needs a mobility that is constant", problem.mobility,
             "give the blocks numbers")  # fmt: skip
@@ -160,17 +188,13 @@ def _estimated_entropy(problem: Problem, rho: Cloud) -> float:
 
 def _landscape(problem: Problem, rho: Measure) -> Landscape:
     """The landscape in the coordinates of ρ."""
+    measure_of(rho, "this observable")
     return landscape(problem, reduced=tuple(rho.coordinates) == tuple(problem.reduced_coordinates))
 
 
 def _require_density(rho: Measure, what: str) -> Density:
-    is_density = isinstance(rho, Density)
-    require(is_density, f"{what} needs a wl.Density", type(rho).__name__, "solve with FiniteVolume or JKO")
-    assert isinstance(rho, Density)
-    return rho
+    return instance_of(Density, rho, what, "solve with FiniteVolume or JKO")
 
 
 def _check(problem: Problem) -> None:
-    require(
-        isinstance(problem, Problem), "this observable needs a wl.Problem", type(problem).__name__, "build one first"
-    )
+    instance_of(Problem, problem, "this observable", "build one first")

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from widelimit.arguments import answer_of, numbers_of, require_word
 from widelimit.errors import is_number, require
-from widelimit.measures import Measure
+from widelimit.measures import Measure, measure_of
 
 ROUNDING = 32 * float(np.finfo(float).eps)
 
@@ -36,14 +37,21 @@ def average(chi: Callable[[np.ndarray], Any]) -> Callable[[Measure], Any]:
     require(callable(chi), "average needs a function of the array theta (n, D)", chi, "try lambda theta: theta[:, 0]")
 
     def observer(cloud: Measure) -> Any:
-        mean = cloud.mean(_values(chi, cloud, (1, 2)))
+        values = _values(chi, cloud, (1, 2))
+        mean = cloud.mean(values)
         return mean if mean.ndim else float(mean)
 
     return observer
 
 
 def mass(predicate: Callable[[np.ndarray], Any]) -> Callable[[Measure], float]:
-    """ρ ↦ ρ(A), A the neurons where the predicate holds, e.g. ``mass(lambda theta: theta[:, 0] > 1)``."""
+    """ρ ↦ ρ(A), A the neurons where the predicate holds, e.g. ``mass(lambda theta: theta[:, 0] > 1)``.
+
+    >>> import widelimit as wl
+    >>> rho = wl.Cloud([[1.0], [3.0]], [0.5, 0.5], ("r",))
+    >>> wl.observables.mass(lambda theta: theta[:, 0] > 1)(rho)
+    0.5
+    """
     example = "try lambda theta: theta[:, 0] > 1"
     require(callable(predicate), "mass needs a function of the array theta (n, D)", predicate, example)
 
@@ -56,10 +64,17 @@ def mass(predicate: Callable[[np.ndarray], Any]) -> Callable[[Measure], float]:
 
 
 def variance(coordinate: str) -> Callable[[Measure], float]:
-    """ρ ↦ ∫ (θ_c − mean)² dρ for the coordinate c."""
+    """ρ ↦ ∫ (θ_c − mean)² dρ for the coordinate c.
+
+    >>> import widelimit as wl
+    >>> rho = wl.Cloud([[1.0], [3.0]], [0.5, 0.5], ("r",))
+    >>> wl.observables.variance("r")(rho)
+    1.0
+    """
+    require_word("coordinate", coordinate, "'r'")
 
     def observer(cloud: Measure) -> float:
-        values = cloud.column(coordinate)
+        values = measure_of(cloud, "variance").column(coordinate)
         return float(cloud.mean((values - cloud.mean(values)) ** 2))
 
     return observer
@@ -72,13 +87,15 @@ def quantile(coordinate: str, q: float | Sequence[float]) -> Callable[[Measure],
     >>> quantile("r", 0.5)(wl.Cloud(np.array([[1.0], [2.0], [7.0]]), np.array([0.25, 0.5, 0.25]), ("r",)))
     2.0
     """
-    listed: list[Any] = list(q) if isinstance(q, Sequence | np.ndarray) and np.ndim(q) == 1 else [q]
-    good = bool(listed) and all(is_number(x) and 0 <= x <= 1 for x in listed)
+    require_word("coordinate", coordinate, "'r'")
+    alone: list[Any] = [q]
+    listed = alone if is_number(q) else numbers_of("q", q, "q=0.5", "one or more levels in [0, 1]")
+    good = all(0 <= x <= 1 for x in listed)
     require(good, "a quantile needs one or more levels q in [0, 1]", q, "try q=0.5")
     wanted = np.asarray(listed, float)
 
     def observer(cloud: Measure) -> Any:
-        values, levels = quantile_function(cloud.column(coordinate), cloud.weights)
+        values, levels = quantile_function(measure_of(cloud, "quantile").column(coordinate), cloud.weights)
         found = values[np.minimum(np.searchsorted(levels, wanted - ROUNDING), len(levels) - 1)]
         return found if np.ndim(q) else float(found[0])
 
@@ -97,7 +114,8 @@ def quantile_function(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarr
 
 def _values(chi: Callable[[np.ndarray], Any], cloud: Measure, dimensions: tuple[int, ...]) -> np.ndarray:
     """χ(θ), with one row per neuron."""
-    values = np.asarray(chi(np.asarray(cloud.theta)))
+    measure_of(cloud, "this observer")
+    values = np.asarray(answer_of(chi, "a function of theta", np.asarray(cloud.theta)))
     require(
         values.ndim in dimensions and len(values) == cloud.n and values.dtype.kind in "biuf",
         f"a function of theta must return {' or '.join(('', '(n,)', '(n, k)')[d] for d in dimensions)} numbers, "

@@ -30,8 +30,9 @@ import numpy as np
 from jax import Array
 from scipy.interpolate import CubicSpline
 
+from widelimit.arguments import instance_of
 from widelimit.dynamics.rules import rules_of
-from widelimit.errors import InputError, require
+from widelimit.errors import InputError, require, shown
 from widelimit.measures import Measure
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
@@ -48,6 +49,12 @@ def weak_residual(problem: Problem, solution: Solution, chi: Callable[[Any], Any
     solution  from `solve`, kept in reduced coordinates
     chi       test function of one neuron θ (D,), columns as in ``problem.reduced_coordinates``,
               e.g. ``lambda theta: theta[0] ** 2``
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> limit = wl.solve(problem, wl.MeanField(8, check=False), 0.1, save=6)  # doctest: +SKIP
+    >>> bool(abs(weak_residual(problem, limit, lambda theta: theta[0] ** 2)).max() < 1e-6)  # doctest: +SKIP
+    True
     """
     _check(problem, solution, chi)
     apply = _generator(problem, lambda row: chi(row) + 0.0)
@@ -139,9 +146,8 @@ def _is_radius(problem: Problem) -> np.ndarray:
 
 
 def _check(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> None:
-    good = isinstance(problem, Problem) and isinstance(solution, Solution)
-    got = (type(problem).__name__, type(solution).__name__)
-    require(good, "weak_residual needs a wl.Problem and a wl.Solution", got, "pass both and then the test function")
+    instance_of(Problem, problem, "weak_residual", "pass it, the solution and the test function")
+    instance_of(Solution, solution, "weak_residual", "pass the problem, it and the test function")
     require(solution.replicas is None, "weak_residual needs one run", f"{solution.replicas} replicas", "select one")
     names = tuple(str(c) for c in solution.dataset["coordinate"].values)
     wanted = problem.reduced_coordinates
@@ -165,6 +171,6 @@ def _check_traceable(chi: Callable[[Any], Any], D: int) -> None:
         shape = jax.eval_shape(lambda row: chi(row) + 0.0, jax.ShapeDtypeStruct((D,), float)).shape
     except Exception:  # whatever the function does with a tracer
         raise InputError(
-            f"chi must be a function of one neuron theta ({D},) that JAX can trace, got {chi!r}: {example}."
+            f"chi must be a function of one neuron theta ({D},) that JAX can trace, got {shown(chi)}: {example}."
         ) from None
     require(shape == (), f"chi must return one number for one neuron theta ({D},)", f"shape {shape}", example)

@@ -41,6 +41,7 @@ VALUES = 1 << 18  # of the function at a time
 AGREEMENT = 1e-12
 MOST_KINKS = 32
 TRIED = 10.0 ** np.arange(-2.0, 1.26, 0.125)  # deviations s at which a rule is tried
+TRIED_ORDERS = 12  # with which it is; a higher one has a node more on every panel, as it oscillates there
 
 
 class Rule(NamedTuple):
@@ -74,7 +75,7 @@ def moments(of: Integrand, rule: Rule, count: int, m: ArrayLike, s: ArrayLike) -
     if not of.bends:
         g, weights = trapezoid(rule, count)
         return of.function(m + s * g) @ weights
-    nodes, densities = _panels(of.bends, rule, m, s)
+    nodes, densities = _panels(of.bends, rule._replace(n=rule.n + 8 * max(count - TRIED_ORDERS, 0)), m, s)
     values = densities * of.function(m + s * nodes)
     xp = _module(values)
     if xp is jnp:
@@ -149,7 +150,10 @@ def ladder(activation: General) -> tuple[float, ...]:
     """The largest s that each of RUNGS can be trusted with; refuse a function that no rule can integrate."""
     with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
         _check_kinks(activation)
-        of = [(Integrand(on_host(f), activation.bends), k) for f, k in ((activation, 1), (slope_of(activation), 12))]
+        of = [
+            (Integrand(on_host(f), activation.bends), k)
+            for f, k in ((activation, 1), (slope_of(activation), TRIED_ORDERS))
+        ]
         first, second = (_reach(of, n) for n in (SMALLER, RUNGS[0]))
     if second < min(max(1.0, 2.5 * first), TRIED[-1]):
         raise InputError(

@@ -24,6 +24,7 @@ from jax import Array
 
 from widelimit.frozen import static
 from widelimit.potentials.chunks import by_chunks, sum_chunks
+from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.landscape import Landscape, Rho, all_of, each
 from widelimit.potentials.least_squares import LeastSquares
 from widelimit.potentials.refinement import Errors
@@ -134,6 +135,29 @@ class FeatureLandscape(Landscape, eq=False):
         features, pull = jax.vjp(self.features, theta)
         residual = self.fit.residual(weights @ features)
         return pull(jnp.broadcast_to(residual, features.shape))[0] + self.penalty.gradient(theta)
+
+    def coupled(self, n: int) -> int:
+        """Neurons meet in the features."""
+        return min(self.size, super().coupled(n))
+
+    def curvature(self, theta: Array, weights: Array) -> Curvature:
+        """B_i = Σ_q v_q ∇²Φ_q(θ_i) + λ ∇²v(θ_i), L = p ∇Φ, R = w ∇Φ; dense if Q exceeds n D."""
+        residual = self.fit.residual(weights @ self.features(theta))
+
+        def gradient(t: Array) -> Array:
+            return jax.grad(lambda t: jnp.sum(self.features(t) @ residual))(t) + self.penalty.gradient(t)
+
+        axes = jnp.eye(theta.shape[1])
+        slopes, blocks = (  # rows do not meet in either function, so one direction serves all of them
+            jnp.stack([jax.jvp(f, (theta,), (jnp.broadcast_to(e, theta.shape),))[1] for e in axes], axis=axis)
+            for f, axis in ((self.features, 1), (gradient, 2))
+        )
+        left, right = slopes * self.fit.p, slopes * weights[:, None, None]
+        if theta.size >= self.size:
+            return Curvature(blocks, left, right)
+        pairs = jnp.einsum("idq,jeq->idje", left, right)
+        n = jnp.arange(len(theta))
+        return dense(pairs.at[n, :, n, :].add(blocks))
 
     @jax.jit
     def risk_of(self, points: Array, weights: Array) -> Array:

@@ -25,9 +25,11 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from widelimit.errors import require, shortened
+from widelimit.arguments import array_of, instance_of
+from widelimit.errors import is_number, require, shortened
 from widelimit.frozen import Frozen, argument, static
 from widelimit.measures import Density, Measure
+from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.refinement import AFFORDABLE, EXACT, HEADROOM, MOVING, ROUNDING, SAFETY, Errors, Refinement
 from widelimit.problem.regularisers import Penalty
 
@@ -47,6 +49,9 @@ class Landscape(Frozen, ABC, eq=False):
     def coordinates(self) -> tuple[str, ...]:
         """Names of the columns of θ."""
         return self.penalty.columns.names
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} in {shortened(self.coordinates)}>"
 
     @abstractmethod
     def external(self, theta: Array) -> Array:
@@ -106,6 +111,8 @@ class Landscape(Frozen, ABC, eq=False):
 
     def free_energy(self, rho: Density, beta: float) -> float:
         """F(ρ); without noise the energy alone."""
+        instance_of(Density, rho, "a free energy", "solve with FiniteVolume or JKO")
+        require(is_number(beta) and beta > 0, "beta must be positive, math.inf for no noise", beta, "try beta=1000.0")
         return self.energy(rho) - (rho.entropy / beta if math.isfinite(beta) else 0.0)
 
     def risk_error(self, rho: Rho) -> float:
@@ -126,7 +133,12 @@ class Landscape(Frozen, ABC, eq=False):
     def errors(self, rho: Rho) -> Errors:
         """How far `V`, `U`, `grad_psi` and `risk` may be off at the points of ρ, in the field of ρ."""
         points, weights = self.measure(rho)
-        return self.resolving(points).errors_at(points, weights)
+        *coarser, land = self.climbing(points)
+        found = land.errors_at(points, weights)
+        if not coarser or land.other is None or float(_disagreement(land, land.other, points)) <= self.tolerance:
+            return found
+        pair = (all_of(one, points, weights) for one in (coarser[-1], land))  # kinks: two rules may agree by chance
+        return Errors(*(np.maximum(own, SAFETY * np.abs(a - b)) for own, a, b in zip(found, *pair, strict=True)))
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
         """The same for points and weights, on this very landscape."""
@@ -149,12 +161,16 @@ class Landscape(Frozen, ABC, eq=False):
         allowed   difference of V and U, relative to √(R# U) and U; the tolerance of the landscape if left out
         most      numbers computed for all neurons together on the landscape to climb to
         """
-        land, rows = self, theta.reshape(-1, theta.shape[-1])
-        while land.refinement.climbs and (finer := land.other) is not None and len(rows) * finer.size <= most:
-            if float(_disagreement(land, finer, rows)) <= (self.tolerance if allowed is None else allowed):
+        return self.climbing(theta, allowed, most)[-1]
+
+    def climbing(self, theta: Array, allowed: float | None = None, most: float = math.inf) -> list[Landscape]:
+        """This landscape and its finer ones up to that of `resolving`."""
+        lands, rows = [self], theta.reshape(-1, theta.shape[-1])
+        while lands[-1].refinement.climbs and (finer := lands[-1].other) is not None and len(rows) * finer.size <= most:
+            if float(_disagreement(lands[-1], finer, rows)) <= (self.tolerance if allowed is None else allowed):
                 break
-            land = finer
-        return land
+            lands.append(finer)
+        return lands
 
     def in_motion(self, theta: Array, headroom: float = 1.0) -> Landscape:
         """The landscape neurons move on, and their risk is taken on: as accurate as solvers are, where affordable."""
@@ -169,6 +185,16 @@ class Landscape(Frozen, ABC, eq=False):
     def self_gradient(self, theta: Array, weights: Array) -> Array:
         """∇Ψ at every particle of ρ = Σ_j weights_j δ(θ_j) in the field of that same ρ, (n, D)."""
         return self.gradient(theta, theta, weights)
+
+    def coupled(self, n: int) -> int:
+        """In how many numbers n neurons meet: the rank of what is not a block in `curvature`."""
+        return n * self.penalty.columns.D
+
+    def curvature(self, theta: Array, weights: Array) -> Curvature:
+        """The derivative of `self_gradient`; traceable. One column at a time: together they would fill the memory."""
+        _, linear = jax.linearize(lambda t: self.self_gradient(t, weights), theta)
+        columns = jax.lax.map(lambda unit: linear(unit.reshape(theta.shape)), jnp.eye(theta.size))
+        return dense(jnp.moveaxis(columns, 0, -1).reshape(*theta.shape, *theta.shape))
 
     def carry(self, theta: Array, weights: Array, move: Move) -> Array:
         """θ after ``move(landscape, θ)``, on the cheapest landscape that is accurate at both ends of the move.
@@ -192,15 +218,15 @@ class Landscape(Frozen, ABC, eq=False):
 
     def rows(self, theta: ArrayLike) -> Array:
         """θ as an array (n, D), checked."""
-        rows = jnp.asarray(np.asarray(theta, float))
+        rows = array_of("theta", theta, "(n, D) or (D,)", "give one row per neuron")
         rows = rows[None] if rows.ndim == 1 else rows
         require(
-            rows.ndim == 2 and rows.shape[1] == len(self.coordinates),
+            rows.shape[1] == len(self.coordinates) and len(rows) > 0,
             f"theta must have shape (n, {len(self.coordinates)}), columns {shortened(self.coordinates)}",
             rows.shape,
             "check whether the landscape is the full or the reduced one",
         )
-        return rows
+        return jnp.asarray(rows)
 
     def measure(self, rho: Rho) -> tuple[Array, Array]:
         """The points and weights of ρ, checked."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 from jax import Array
 from jax.typing import ArrayLike
 
+from widelimit.arguments import array_of, instance_of, require_flag
 from widelimit.errors import InputError, is_finite, require
 from widelimit.potentials.labels import OfPolynomial
 from widelimit.potentials.landscape import Landscape
@@ -31,8 +32,16 @@ def landscape(problem: Problem, reduced: bool = False, tolerance: float = 1e-10)
     reduced    in the coordinates a, b, r_1.. that the symmetry of the data leaves, instead of a, b, w_1..
     tolerance  error allowed, in U relative to E σ*² (reduced), or in R and in ∇Ψ relative to its scale (full): how many
                orders are summed
+
+    >>> import widelimit as wl
+    >>> line = wl.neurons.ridge("x")
+    >>> problem = wl.Problem(wl.data.single_index(5, "2*z"), line, wl.initial.gaussian(1.0))
+    >>> land = wl.landscape(problem, reduced=True)
+    >>> round(land.risk([[1.0, 0.0]]), 9)  # E (2z − z)²: u = 1 and r = 0
+    1.0
     """
-    require(isinstance(problem, Problem), "landscape needs a wl.Problem", type(problem).__name__, "build one first")
+    instance_of(Problem, problem, "landscape", "build one first")
+    require_flag("reduced", reduced)
     require(is_finite(tolerance) and 0 < tolerance < 1, "tolerance must lie in (0, 1)", tolerance, "try 1e-10")
     if isinstance(problem.neuron, Ridge) and isinstance(problem.neuron.sigma.form, General):
         check_traceable(problem.neuron.sigma.form)
@@ -73,5 +82,12 @@ def _rung(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> Landsca
 
 
 def reduce(problem: Problem, theta: ArrayLike) -> Array:
-    """Full coordinates (n, D) to reduced ones: w keeps its first coordinates, and its length in every group."""
-    return problem.full.reduce(theta)
+    """Full coordinates (n, D) to reduced ones: w keeps its first coordinates, and its length in every group.
+
+    >>> import widelimit as wl
+    >>> neuron, start = wl.neurons.ridge("relu"), wl.initial.gaussian(1.0)
+    >>> wl.reduce(wl.Problem(wl.data.gaussian_classes(2, 0.5), neuron, start), [[3.0, 4.0]]).tolist()
+    [[5.0]]
+    """
+    instance_of(Problem, problem, "reduce", "build one first")
+    return problem.full.reduce(array_of("theta", theta, "(n, D)", "give one row per neuron"))

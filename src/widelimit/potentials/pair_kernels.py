@@ -8,10 +8,11 @@
     exp                e^{m + m' + (s² + s'² + 2 c s s')/2}
     polynomial         Mehler's series, which ends at the degree
     part               of σ = c ς(αx + β): that of ς at αm + β, |α| s, times c²
-    others             Mehler's series K = Σ_k c^k A_k A'_k up to order 104
+    others             Mehler's series K = Σ_k c^k A_k A'_k up to order 104 where that suffices, which nearly parallel
+                       neurons with a large norm or a kink do not; those by a rule      widelimit.potentials.pair_rules
 
-For the others U of nearly parallel neurons loses digits as s grows (tanh: 2e−4 of U at c = 1, s = 3; none for s < 2).
-Truncated at order K the series errs by at most |c|^{K+1} T T', T² = E σ² − Σ_{k ≤ K} A_k² (Cauchy–Schwarz).
+The series suffices where |c|^104 T T' ≤ 1e−11 √(E σ'(h)² E σ'(h')²), T² = E σ'² − Σ_{k ≤ 104} k B_k²: its tail and that
+of its slopes are products with the left side, see widelimit.potentials.series_bounds.
 
 Arrays: m, s of shape (n,), m', s' of shape (n',), c of shape (n, n').
 """
@@ -19,15 +20,20 @@ Arrays: m, s of shape (n,), m', s' of shape (n',), c of shape (n, n').
 from __future__ import annotations
 
 import math
-from functools import singledispatch
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial, singledispatch
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
+from widelimit.potentials import logistic
+from widelimit.potentials.direct_rules import AGREEMENT
 from widelimit.potentials.normal import bivariate_hinge, bivariate_tail, tail
-from widelimit.potentials.smoothing import seen_inside, smoothed
+from widelimit.potentials.pair_rules import Pair, by_rule
+from widelimit.potentials.quadrature import square_of_slope
+from widelimit.potentials.smoothing import seen_inside, slopes, smoothed
 from widelimit.problem.activations import (
     Activation,
     ErrorFunction,
@@ -42,29 +48,45 @@ from widelimit.problem.activations import (
 
 RUN = 8  # orders written out one by one
 SERIES_ORDER = 13 * RUN
+EXACT = 1e-11  # relative error of the series
+ROUNDING = 1e-13  # of E σ'², below which its tail is not resolved
 POINT = 1e-12  # a deviation below this is a point mass
-
-
-class Pair(NamedTuple):
-    """Two families of Gaussian pre-activations: means m (n,), m' (n',), deviations s, s', correlations c (n, n')."""
-
-    m: Array
-    s: Array
-    m2: Array
-    s2: Array
-    corr: Array
 
 
 @singledispatch
 def kernel(activation: Activation, at: Pair) -> Array:
-    """E σ(h) σ(h'), (n, n'); without a closed form, by Mehler's series."""
-    return _series(activation, SERIES_ORDER, at)
+    """E σ(h) σ(h'), (n, n'); without a closed form that of any function."""
+    return kernel(General(activation, name=type(activation).__name__), at)
 
 
-def is_closed(activation: Activation) -> bool:
-    """Whether the kernel has a closed form."""
-    bare = activation.activation if isinstance(activation, Part) else activation
-    return not isinstance(bare, General | Logistic)
+@kernel.register
+def _(activation: General, at: Pair) -> Array:
+    return _series_or_rule(activation, partial(square_of_slope, activation), at)
+
+
+@kernel.register
+def _(activation: Logistic, at: Pair) -> Array:
+    return _series_or_rule(activation, partial(logistic.mean_square_slope, activation.kind), at)
+
+
+def _series_or_rule(activation: Activation, square: Callable[[Array, Array], Array], at: Pair) -> Array:
+    """The kernel of a function whose slope has the mean ``square`` E σ'(m + sG)²."""
+    left, left2 = (_left(activation, square, *x) for x in ((at.m, at.s), (at.m2, at.s2)))
+    needed = jnp.abs(at.corr) ** SERIES_ORDER * jax.lax.stop_gradient(left[:, None] * left2) > EXACT
+    return jnp.where(needed, by_rule(activation, at, needed), _series(activation, SERIES_ORDER, at))
+
+
+def _left(activation: Activation, square: Callable[[Array, Array], Array], m: Array, s: Array) -> Array:
+    """T/√(E σ'²)."""
+    m, s = jax.lax.stop_gradient((m, s))
+    whole, k = square(m, s), np.arange(1.0, SERIES_ORDER + 1)
+    left = jnp.maximum(whole - slopes(activation, m, s, SERIES_ORDER) ** 2 @ k, unresolved(activation, whole))
+    return jnp.sqrt(left / jnp.maximum(whole, 1e-300))
+
+
+def unresolved(activation: Activation, whole: Array) -> Array:
+    """What may be left of E σ'² = ``whole`` without being seen: rounding, and the error of a table or rule."""
+    return ROUNDING * whole + (AGREEMENT if isinstance(activation, General) else 1e-15)
 
 
 @kernel.register

@@ -55,7 +55,7 @@ class Neurons(NamedTuple):
     a      (n,)            outer weights
     u      (n, d)          directions, 0 for w = 0
     m, s   (classes, n)    mean and deviation of the pre-activation
-    b      (classes, n, …) B_1, B_2, …, two more of them than the series may have
+    b      (classes, n, …) B_1, B_2, …, two more of them than the series may have orders
     corr   (n, n)          cosines, 0 on the diagonal
     """
 
@@ -65,6 +65,11 @@ class Neurons(NamedTuple):
     s: Array
     b: Array
     corr: Array
+
+    @property
+    def order(self) -> int:
+        """The highest that a series may have."""
+        return self.b.shape[-1] - 2
 
 
 def deviations(data: DataLaw) -> np.ndarray:
@@ -84,15 +89,15 @@ def families(data: DataLaw) -> tuple[Family, ...]:
     return tuple(Family(*map(jnp.asarray, part)) for part in parts)
 
 
-def seen_by(family: Family, activation: Activation, a: Array, b: Array, w: Array) -> Neurons:
-    """The neurons a σ(⟨w, x⟩ + b) in the coordinates of one family."""
+def seen_by(family: Family, activation: Activation, a: Array, b: Array, w: Array, order: int = SERIES_ORDER) -> Neurons:
+    """The neurons a σ(⟨w, x⟩ + b) in the coordinates of one family, for series up to ``order``."""
     v = w * family.base
     r = length(v)
     u = v / jnp.where(r > 0, r, 1.0)[:, None]
     s = jnp.asarray(family.tau)[:, None] * r
     corr = off_diagonal(jnp.clip(u @ u.T, -1.0, 1.0))
     m = jnp.broadcast_to(b, s.shape)
-    return Neurons(a, u, m, s, slopes(activation, m, s, SERIES_ORDER + 2), corr)
+    return Neurons(a, u, m, s, slopes(activation, m, s, order + 2), corr)
 
 
 def off_diagonal(x: Array) -> Array:
@@ -102,19 +107,16 @@ def off_diagonal(x: Array) -> Array:
 
 
 def orders_first(b: Array, order: int, shift: int, factor: Callable[[np.ndarray], np.ndarray]) -> Array:
-    """factor(k) B_{k+shift} for k = 1, …, order, (order, classes, n).
-
-    A product with a banded matrix, because the compiler would fuse a transposition into the loop over pairs.
-    """
-    k = np.arange(1.0, order + 1)
-    return jnp.einsum("kq,cnq->kcn", factor(k)[:, None] * np.eye(order, b.shape[-1], shift), b)
+    """factor(k) B_{k+shift} for k = 1, …, order, (order, classes, n), kept apart from the loop over pairs."""
+    rows = factor(np.arange(1.0, order + 1)) * b[..., shift : shift + order]
+    return jax.lax.optimization_barrier(jnp.moveaxis(rows, -1, 0))  # a transposition inside the loop would be slow
 
 
 def field(
     family: Family, activation: Activation, runs: Array | int, at: Neurons, weights: Array, scalars: tuple[str, ...]
 ) -> tuple[dict[str, Array], Array]:
     """What one family adds to ∂Ψ/∂a and ∂Ψ/∂b, for those that exist, and to ∂Ψ/∂w, (n, d); K = 8 ``runs``."""
-    order = SERIES_ORDER
+    order = at.order
     load, p, tau = weights * at.a, jnp.asarray(family.p)[:, None], jnp.asarray(family.tau)[:, None]
     b, mean = at.b, value(activation, at.m, at.s)
     own, by_m, by_s = _moments(activation, at)
@@ -146,7 +148,7 @@ def _moments(activation: Activation, at: Neurons) -> tuple[Array, Array, Array]:
 
 def risk(family: Family, activation: Activation, runs: Array | int, at: Neurons, weights: Array) -> Array:
     """What one family adds to R: Σ_c p_c [(y_c − F_c)² + Σ_i l_i² (E σ² − A_0²) + Σ_{i≠j} l_i l_j Σ_{1≤k≤K} …]."""
-    load, order = weights * at.a, SERIES_ORDER
+    load, order = weights * at.a, at.order
     b = at.b * at.s[..., None]
     mean = value(activation, at.m, at.s)
     diagonal = (mean_square(activation, at.m, at.s) - mean**2) @ load**2

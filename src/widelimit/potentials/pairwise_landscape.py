@@ -5,15 +5,13 @@
 
 K is the pairwise kernel of widelimit.potentials.pair_kernels: O(n n' d) for a Gram matrix, O(n n') for the rest.
 
-Neurons in their own field need no closed form where Mehler's series is certified: the diagonal is exact, the rest is
-cut at the first of ORDERS whose bound (widelimit.potentials.series_bounds) is below the tolerance, in R absolute, in
-∇Ψ relative to the scale S there. A closed kernel takes over if none is; without one the last order is used, and a
-warning states the bound.
+Neurons in their own field need no kernel where Mehler's series is certified: the diagonal is exact, the rest is cut at
+the first of ORDERS whose bound (widelimit.potentials.series_bounds) is small enough: in R absolute, below the
+tolerance; in ∇Ψ relative to the scale S there, below the error of the solvers. The kernel takes over if none is.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 
 import jax
@@ -25,9 +23,9 @@ from widelimit.coordinates import length
 from widelimit.potentials import pair_series
 from widelimit.potentials.labels import Labels, labels_of
 from widelimit.potentials.landscape import Landscape, Move, each
-from widelimit.potentials.pair_kernels import Pair, is_closed, kernel
-from widelimit.potentials.pair_series import Family, deviations, families, seen_by
-from widelimit.potentials.refinement import HEADROOM, Rung
+from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, Pair, kernel
+from widelimit.potentials.pair_series import Family, Neurons, deviations, families, seen_by
+from widelimit.potentials.refinement import HEADROOM, MOVING, Errors, Rung
 from widelimit.potentials.series_bounds import ORDERS, bounds
 from widelimit.potentials.smoothing import slopes
 from widelimit.potentials.square_moments import mean_square
@@ -35,6 +33,8 @@ from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
+
+SHORT = 2 * RUN  # orders of R that are tried first
 
 
 class PairwiseLandscape(Landscape, eq=False):
@@ -45,7 +45,7 @@ class PairwiseLandscape(Landscape, eq=False):
     classes       p_c, and the deviation of every direction of x in class c (d,)
     families      the classes, those with proportional covariances together
     label_square  R# = E y²
-    runs          of RUN orders after which `self_gradient` cuts Mehler's series; None: it uses the closed kernel
+    runs          of RUN orders after which `self_gradient` cuts Mehler's series; None: it uses the kernel
     """
 
     sigma: Activation
@@ -75,11 +75,13 @@ class PairwiseLandscape(Landscape, eq=False):
         """U(θ, θ')."""
         split = self.penalty.columns.split
         (a, b, w), (a2, b2, w2) = split(theta), split(other)
-        total = jnp.zeros((len(a), len(a2)))
-        for p, scale in zip(*self.classes, strict=True):
+
+        def add(total: Array, one: tuple[Array, Array]) -> tuple[Array, None]:
+            p, scale = one
             s, s2, corr = _correlate(w * scale, w2 * scale)
-            total += p * kernel(self.sigma, Pair(b, s, b2, s2, corr))
-        return a[:, None] * a2 * total
+            return total + p * kernel(self.sigma, Pair(b, s, b2, s2, corr)), None
+
+        return a[:, None] * a2 * jax.lax.scan(add, jnp.zeros((len(a), len(a2))), self.classes)[0]
 
     def mean_pair(self, theta: Array, points: Array, weights: Array) -> Array:
         """Σ_j weights_j U(θ, θ_j)."""
@@ -131,23 +133,14 @@ class PairwiseLandscape(Landscape, eq=False):
     def near(self, theta: Array, weights: Array) -> PairwiseLandscape:
         """The landscape with the shortest series certified around θ; the worst of several replicas decides."""
         errors = self._errors(theta, weights)
-        good = np.flatnonzero(errors <= self.tolerance / HEADROOM)
+        good = np.flatnonzero(errors <= MOVING / HEADROOM)
         if good.size:
             return replace(self, runs=int(good[0]) + 1)
-        self._complain("gradient", errors[-1])
-        return replace(self, runs=len(errors) if self._is_open or errors[-1] <= self.tolerance else None)
+        return replace(self, runs=len(errors) if errors[-1] <= MOVING else None)
 
     def holds(self, theta: Array, weights: Array) -> bool:
-        """Whether the series is certified at θ, or there is no better one."""
-        if self.runs is None:
-            return True
-        errors = self._errors(theta, weights)
-        if errors[self.runs - 1] <= self.tolerance:
-            return True
-        is_last = self.runs == len(errors) and self._is_open
-        if is_last:
-            self._complain("gradient", errors[-1])
-        return is_last
+        """Whether the series is certified at θ, or not in use."""
+        return self.runs is None or bool(self._errors(theta, weights)[self.runs - 1] <= MOVING)
 
     def _errors(self, theta: Array, weights: Array) -> np.ndarray:
         """Bounds of ∇Ψ/S for every length of the series, (orders,)."""
@@ -158,26 +151,15 @@ class PairwiseLandscape(Landscape, eq=False):
         """R(ρ), by the cheapest certified route."""
         plain = replace(self, runs=None)
         risk, error = _series_risk(plain, points, weights)
-        worst = float(jnp.max(error))
-        if worst <= self.tolerance or self._is_open:
-            self._complain("risk", worst)
-            return risk
-        return _kernel_risk(plain, points, weights)
+        return risk if float(jnp.max(error)) <= self.tolerance else _kernel_risk(plain, points, weights)
 
-    @property
-    def _is_open(self) -> bool:
-        """Whether the kernel lacks a closed form."""
-        return not is_closed(self.sigma)
-
-    def _complain(self, what: str, error: float) -> None:
-        """Say how large an error may be that no closed kernel removes."""
-        if not error <= self.tolerance and self._is_open:
-            warnings.warn(
-                f"the {what} of nearly parallel neurons with a large norm is only known to {error:.1g} for this "
-                "activation, whose pairwise kernel has no closed form",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+    def errors_at(self, points: Array, weights: Array) -> Errors:
+        """The same with what the series of R leaves out."""
+        found, left = (
+            super().errors_at(points, weights),
+            float(_series_risk(replace(self, runs=None), points, weights)[1]),
+        )
+        return found._replace(risk=found.risk + (left if left <= self.tolerance else 0.0))
 
 
 def pairwise_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> PairwiseLandscape:
@@ -199,7 +181,7 @@ def _correlate(w: Array, w2: Array) -> tuple[Array, Array, Array]:
 
 @jax.jit
 def _kernel_risk(landscape: PairwiseLandscape, points: Array, weights: Array) -> Array:
-    """R(ρ) from the closed kernel."""
+    """R(ρ) from the kernel."""
 
     def one(points: Array) -> Array:
         external, pairs = landscape.external(points), landscape.mean_pair(points, points, weights)
@@ -211,20 +193,28 @@ def _kernel_risk(landscape: PairwiseLandscape, points: Array, weights: Array) ->
 @jax.jit
 def _series_risk(landscape: PairwiseLandscape, points: Array, weights: Array) -> tuple[Array, Array]:
     """R(ρ) with Mehler's series off the diagonal, as long as certified (the longest, if none is), and its bound."""
-    columns = landscape.penalty.columns
+    columns, sigma = landscape.penalty.columns, landscape.sigma
+
+    def cut(seen: list[Neurons]) -> tuple[Array, Array]:
+        both = list(zip(landscape.families, seen, strict=True))
+        errors = jnp.sum(
+            jnp.stack([bounds(family, sigma, at, weights, columns.scalars).risk for family, at in both]), 0
+        )
+        good = errors <= landscape.tolerance
+        last = jnp.where(jnp.any(good), jnp.argmax(good), len(errors) - 1)
+        total = jnp.stack([pair_series.risk(family, sigma, last + 1, at, weights) for family, at in both])
+        return jnp.sum(total), errors[last]
+
+    def longer(seen: list[Neurons]) -> tuple[Array, Array]:
+        return cut([at._replace(b=slopes(sigma, at.m, at.s, SERIES_ORDER + 2)) for at in seen])
 
     def one(points: Array) -> tuple[Array, Array]:
-        seen = [(family, seen_by(family, landscape.sigma, *columns.split(points))) for family in landscape.families]
-        errors, total = jnp.zeros(len(ORDERS)), jnp.zeros(())
-        for family, at in seen:
-            errors += bounds(family, landscape.sigma, at, weights, columns.scalars).risk
-        good = errors <= landscape.tolerance
-        last = jnp.where(jnp.any(good), jnp.argmax(good), len(ORDERS) - 1)
-        for family, at in seen:
-            total += pair_series.risk(family, landscape.sigma, last + 1, at, weights)
+        seen = [seen_by(family, sigma, *columns.split(points), order=SHORT) for family in landscape.families]
+        found = cut(seen)
+        total, error = jax.lax.cond(found[1] <= landscape.tolerance, lambda seen: found, longer, seen)
         if columns.kept:  # the labels belong to the nodes
             total += landscape.label_square + 2 * weights @ landscape.external(points)
-        return total, errors[last]
+        return total, error
 
     return each(one, points)
 

@@ -12,14 +12,16 @@
 
 The network has never met the draw its risk is reported on, so R has no bias and the error is that of R(ρ_t), whatever
 the network did before. The draw is the same at all times and another one for each seed and replica; it is made anew
-for each risk and never stored. What the error does not cover: a flow that descends on M samples arrives at another
-ρ_t than the flow of the law itself, by an amount of order M^{−1/2}. Two values of ``samples`` show how much that is.
+for each risk and never stored. A flow that descends on M samples arrives at another ρ_t than that of the law itself, by
+an amount of order M^{−1/2}: a run has a twin on fewer samples (widelimit.dynamics.fewer_samples), and every number of
+samples has a draw of its own.
 
 Any neuron qualifies; gradients are those of JAX.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, Self
@@ -41,14 +43,15 @@ from widelimit.problem.regularisers import Penalty
 DRAW = 20_231  # seed of the draw that is descended on; what it reports on without a run is drawn from the next one
 
 
+TRIED = 200  # values of D with which a neuron that fails is tried
 SETS = 16  # into which the draw is cut to see its error
 
 
 class Estimate(NamedTuple):
     """A risk and its standard error."""
 
-    risk: Array
-    error: Array
+    risk: Array | float
+    error: Array | float
 
 
 class SampleLandscape(FeatureLandscape, eq=False):
@@ -113,7 +116,7 @@ class SampleLandscape(FeatureLandscape, eq=False):
 
 def sample_landscape(data: DataLaw, neuron: Neuron, penalty: Penalty) -> SampleLandscape:
     """The landscape of a data set, or of draws from a law."""
-    own, other = (jax.random.key(DRAW + i) for i in range(2))
+    own, other = (jax.random.fold_in(jax.random.key(DRAW + i), data.samples) for i in range(2))
     if isinstance(data, Empirical):
         fit = on_device(np.full(len(data.y), 1 / len(data.y)), data.y, 0.0)
         return SampleLandscape(penalty, fit, jnp.asarray(data.x), neuron.form, None, other, False)
@@ -126,16 +129,37 @@ def sample_landscape(data: DataLaw, neuron: Neuron, penalty: Penalty) -> SampleL
 
 
 def check_custom(neuron: Custom, d: int) -> None:
-    """Refuse a neuron that is not one number, traceable by JAX."""
+    """Refuse a neuron that is not one number, traceable by JAX, or that asks for another number of parameters."""
     try:
-        shape = jax.eval_shape(neuron.function, *(jax.ShapeDtypeStruct((n,), float) for n in (d, neuron.D))).shape
+        shape = _answered(neuron.function, d, neuron.D)
     except Exception as error:  # whatever the function does with a tracer
-        reason = str(error).partition("\n")[0].rstrip(".")
+        reason = str(error).partition("\n")[0].rstrip(".")[:200]
+        others = [D for D in range(1, min(2 * d + 8, TRIED)) if _answers(neuron.function, d, D)]
+        do = f"it works with D={others[0]}" if others else "write it with jax.numpy"
         raise InputError(
-            f"a custom neuron must be a function of x and theta traceable by JAX, got one that is not ({reason}): "
-            "write it with jax.numpy."
+            f"a custom neuron must be a function of x ({d},) and theta ({neuron.D},) traceable by JAX, got one that "
+            f"is not ({reason}): {do}."
         ) from error
     require(shape == (), "a custom neuron must return one number, of shape ()", shape, "sum over its entries")
+
+
+def _answered(function: Callable[[Array, Array], Array], d: int, D: int) -> tuple[int, ...]:
+    """The shape of what a neuron answers; an index beyond theta, which JAX would move inside, is an error."""
+    shape = jax.eval_shape(function, *(jax.ShapeDtypeStruct((n,), float) for n in (d, D))).shape
+    try:
+        function(np.ones(d), np.ones(D))  # type: ignore[arg-type]
+    except IndexError:
+        raise
+    except Exception:  # a function may ask for arrays of JAX
+        return shape
+    return shape
+
+
+def _answers(function: Callable[[Array, Array], Array], d: int, D: int) -> bool:
+    try:
+        return _answered(function, d, D) == ()
+    except Exception:
+        return False
 
 
 def neuron_values(neuron: Neuron, columns: Coordinates, theta: Array, x: Array) -> Array:

@@ -37,7 +37,9 @@ def _reduction(problem: Problem) -> str:
     names = problem.reduced_coordinates
     parts = _kept(problem) + _radii(problem)
     exact = "d → ∞" if math.isinf(problem.data.d) else f"exact at d = {problem.data.d:g}"
-    return f"θ = ({', '.join(names)}), {len(names)} dimensions, {exact}; {', '.join(parts)}"
+    return (
+        f"θ = ({', '.join(names)}), {len(names)} dimension{'s' if len(names) > 1 else ''}, {exact}; {', '.join(parts)}"
+    )
 
 
 def _kept(problem: Problem) -> list[str]:

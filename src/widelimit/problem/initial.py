@@ -3,6 +3,7 @@
     gaussian(scale=κ)   w ~ N(0, κ²/d I)          radii: r_g = κ/√d · χ_{d_g}, independent
     sphere(radius=R)    w ~ uniform, |w| = R      radii: (r_1², r_2²) = R² (B, 1 − B), B ~ Beta(d_1/2, d_2/2)
     array(theta)        the neurons themselves
+    blocks(sizes, laws) neighbouring columns of a custom neuron, one law for each block of them
 
 The first two are invariant under rotations of each group of directions, so each has a reduced form: a product of
 independent factors in the coordinates a, b, u, r_1, r_2, …, each a list of atoms or a function of standard
@@ -13,9 +14,7 @@ At d = ∞ radii and kept coordinates are deterministic: r_g = κ √(d_g/d), u 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
@@ -23,140 +22,25 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
-from scipy import stats
-from scipy.special import ndtr
+from scipy.special import betainccinv, betaincinv, gammainccinv, gammaincinv, ndtr
 
-from widelimit.errors import is_finite, require, require_known
+from widelimit.arguments import array_of, numbers_of
+from widelimit.errors import require, require_known
 from widelimit.frozen import As, OfArrays, Value, argument, positive, static
 from widelimit.problem.data.data_law import Group
+from widelimit.problem.scalar_starts import (
+    Factor,
+    ScalarLaw,
+    Start,
+    certain,
+    constant,
+    normal,
+    signs,
+    start_law,
+    uniform,
+)
 
-Curve = Callable[[np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Factor:
-    """One independent factor of a reduced law, over one or more neighbouring columns.
-
-    atoms   rows (value of each column, …) with their weights, or None
-    curve   standard normal scores (m, scores) → values (m, columns), or None
-    """
-
-    columns: int
-    atoms: tuple[tuple[tuple[float, ...], float], ...] | None = None
-    curve: Curve | None = None
-    scores: int = 1
-
-
-def _certain(*values: float) -> Factor:
-    """One atom."""
-    return Factor(len(values), atoms=((values, 1.0),))
-
-
-class ScalarLaw(Value, ABC):
-    """Where a scalar of a neuron starts."""
-
-    @abstractmethod
-    def factor(self) -> Factor:
-        """Its factor of the reduced law."""
-
-    @abstractmethod
-    def sample(self, key: Array, n: int) -> Array:
-        """n independent values."""
-
-
-class ConstantLaw(ScalarLaw):
-    """Every neuron starts at the same value."""
-
-    word: ClassVar[str] = "constant"
-
-    value: float
-
-    def validate(self) -> None:
-        """A number."""
-        require(is_finite(self.value), "a constant start must be a number", self.value, "try initial.constant(1.0)")
-
-    def factor(self) -> Factor:
-        """One atom."""
-        return _certain(self.value)
-
-    def sample(self, key: Array, n: int) -> Array:
-        """n equal values."""
-        return jnp.full((n,), self.value)
-
-
-class Signs(ScalarLaw):
-    """±size with equal probability."""
-
-    word: ClassVar[str] = "signs"
-
-    size: float = positive("1.0", default=1.0)
-
-    def factor(self) -> Factor:
-        """Two atoms."""
-        return Factor(1, atoms=(((self.size,), 0.5), ((-self.size,), 0.5)))
-
-    def sample(self, key: Array, n: int) -> Array:
-        """n independent signs."""
-        return self.size * jax.random.rademacher(key, (n,), float)
-
-
-class Normal(ScalarLaw):
-    """N(mean, std²)."""
-
-    word: ClassVar[str] = "normal"
-
-    mean: float = 0.0
-    std: float = positive("1.0", default=1.0)
-
-    def validate(self) -> None:
-        """The mean may be any number."""
-        require(is_finite(self.mean), "mean must be a number", self.mean, "try mean=0.0")
-
-    def factor(self) -> Factor:
-        """The score itself, shifted and scaled."""
-        return Factor(1, curve=lambda x: self.mean + self.std * x)
-
-    def sample(self, key: Array, n: int) -> Array:
-        """n independent values."""
-        return self.mean + self.std * jax.random.normal(key, (n,))
-
-
-class Uniform(ScalarLaw):
-    """Uniform on [low, high]."""
-
-    word: ClassVar[str] = "uniform"
-
-    low: float = -1.0
-    high: float = 1.0
-
-    def validate(self) -> None:
-        """An interval."""
-        require(
-            is_finite(self.low) and is_finite(self.high) and self.low < self.high,
-            "a uniform law needs low < high",
-            (self.low, self.high),
-            "try initial.uniform(-1, 1)",
-        )
-
-    def factor(self) -> Factor:
-        """Φ of the score, shifted and scaled."""
-        return Factor(1, curve=lambda x: self.low + (self.high - self.low) * ndtr(x))
-
-    def sample(self, key: Array, n: int) -> Array:
-        """n independent values."""
-        return jax.random.uniform(key, (n,), minval=self.low, maxval=self.high)
-
-
-constant, signs, normal, uniform = ConstantLaw, Signs, Normal, Uniform
-Start = ScalarLaw | float | None
-
-
-def _law(law: Start) -> ScalarLaw | None:
-    if law is None or isinstance(law, ScalarLaw):
-        return law
-    require(is_finite(law), "the start of a scalar must be a number or one of initial.constant, signs, normal, uniform",
-            law, "try initial.normal(0, 1)")  # fmt: skip
-    return ConstantLaw(law)
+__all__ = ["InitialLaw", "ScalarLaw", "array", "blocks", "constant", "gaussian", "normal", "signs", "sphere", "uniform"]
 
 
 class Gaussian(Value):
@@ -164,13 +48,16 @@ class Gaussian(Value):
 
     scale  κ
     a, b   laws of the scalars that the neuron has
+
+    >>> gaussian(0.4, a=normal(0.0, 1.0))
+    gaussian(scale=0.4, a=normal())
     """
 
     word: ClassVar[str] = "gaussian"
 
     scale: float = positive("0.4")
-    a: As[Start, ScalarLaw | None] = argument(form=_law, default=None)
-    b: As[Start, ScalarLaw | None] = argument(form=_law, default=None)
+    a: As[Start, ScalarLaw | None] = argument(form=start_law, default=None)
+    b: As[Start, ScalarLaw | None] = argument(form=start_law, default=None)
 
     def inner(self, key: Array, n: int, d: int) -> Array:
         """n independent inner weights, (n, d)."""
@@ -182,14 +69,14 @@ class Gaussian(Value):
 
     def _kept(self, d: float) -> Factor:
         if math.isinf(d):
-            return _certain(0.0)
+            return certain(0.0)
         return Factor(1, curve=lambda x: self.scale / math.sqrt(d) * x)
 
     def _radius(self, g: Group) -> Factor:
         spread = self.scale * math.sqrt(g.share)
         if math.isinf(g.d):
-            return _certain(spread)
-        return Factor(1, curve=lambda x: spread / math.sqrt(g.d) * _at_score("chi", x, g.d))
+            return certain(spread)
+        return Factor(1, curve=lambda x: spread / math.sqrt(g.d) * _chi(x, g.d))
 
 
 class Sphere(Value):
@@ -197,13 +84,16 @@ class Sphere(Value):
 
     radius  |w|
     a, b    laws of the scalars that the neuron has
+
+    >>> sphere(1.0, a=1.0).a
+    constant(value=1.0)
     """
 
     word: ClassVar[str] = "sphere"
 
     radius: float = positive("1.0")
-    a: As[Start, ScalarLaw | None] = argument(form=_law, default=None)
-    b: As[Start, ScalarLaw | None] = argument(form=_law, default=None)
+    a: As[Start, ScalarLaw | None] = argument(form=start_law, default=None)
+    b: As[Start, ScalarLaw | None] = argument(form=start_law, default=None)
 
     def inner(self, key: Array, n: int, d: int) -> Array:
         """n independent inner weights, (n, d)."""
@@ -213,7 +103,7 @@ class Sphere(Value):
     def reduced(self, d: float, kept: int, groups: Sequence[Group]) -> list[Factor]:
         """One factor for all: kept coordinates and radii are tied by |u|² + Σ r_g² = R²."""
         if (not kept and len(groups) == 1) or math.isinf(d):
-            return [_certain(*(0.0,) * kept, *(self.radius * math.sqrt(g.share) for g in groups))]
+            return [certain(*(0.0,) * kept, *(self.radius * math.sqrt(g.share) for g in groups))]
         if kept:
             return [self._with_kept(kept, groups)]
         require(len(groups) == 2, "a spherical start is reduced for one or two groups of directions", len(groups),
@@ -221,15 +111,15 @@ class Sphere(Value):
         one, two = (g.d / 2 for g in groups)
 
         def curve(x: np.ndarray) -> np.ndarray:
-            share = _at_score("beta", x, one, two)
-            rest = _at_score("beta", -x, two, one)
+            share = _at_score((betaincinv, betainccinv), x, one, two)
+            rest = _at_score((betaincinv, betainccinv), -x, two, one)
             return self.radius * np.sqrt(np.concatenate([share, rest], axis=1))
 
         return [Factor(2, curve=curve)]
 
     def _with_kept(self, kept: int, groups: Sequence[Group]) -> Factor:
         def curve(x: np.ndarray) -> np.ndarray:
-            radii = [_at_score("chi", x[:, kept + i, None], g.d) for i, g in enumerate(groups)]
+            radii = [_chi(x[:, kept + i, None], g.d) for i, g in enumerate(groups)]
             rows = np.concatenate([x[:, :kept], *radii], axis=1)
             return self.radius * rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -241,6 +131,9 @@ class Explicit(OfArrays, eq=False):
 
     theta        (n, D)
     coordinates  "full" or "reduced"; told by the number of columns where that is enough
+
+    >>> array([[1.0, 0.5], [0.0, 2.0]], coordinates="full").theta.shape
+    (2, 2)
     """
 
     word: ClassVar[str] = "array"
@@ -250,27 +143,84 @@ class Explicit(OfArrays, eq=False):
 
     def validate(self) -> None:
         """An array of finite numbers; it is copied and cannot be written."""
-        try:
-            theta = np.array(self.theta, dtype=float)
-        except (TypeError, ValueError):
-            theta = np.empty(0)
-        require(
-            theta.ndim == 2 and theta.size > 0 and bool(np.isfinite(theta).all()),
-            "an explicit start must be a two-dimensional array of finite numbers, one row per neuron",
-            getattr(self.theta, "shape", type(self.theta).__name__),
-            "reshape it to (n, D)",
-        )
+        theta = array_of("theta of an explicit start", self.theta, "(n, D)", "give one row per neuron", finite=True)
+        require(theta.size > 0, "an explicit start needs one neuron or more", theta.shape, "give one row per neuron")
+        theta = theta.copy()
         if self.coordinates is not None:
             require_known("coordinates", self.coordinates, ("full", "reduced"))
         theta.flags.writeable = False
         self.settle(theta=theta)
 
 
-InitialLaw = Gaussian | Sphere | Explicit
-gaussian, sphere, array = Gaussian, Sphere, Explicit
+def _block_law(law: Gaussian | Sphere | Start) -> Gaussian | Sphere | ScalarLaw:
+    return law if isinstance(law, Gaussian | Sphere) else start_law(law) or constant(0.0)
 
 
-def _at_score(family: str, x: np.ndarray, *parameters: float) -> np.ndarray:
-    """Quantile at Φ(x) of a scipy family, from whichever tail is the smaller."""
-    law = getattr(stats, family)(*parameters)
-    return np.where(x < 0, law.ppf(ndtr(np.minimum(x, 0))), law.isf(ndtr(-np.maximum(x, 0))))
+class Blocks(Value):
+    """The parameters θ of a custom neuron, block by block: neighbouring columns that start from one law.
+
+    sizes  how many columns each block has, D in all
+    laws   of the blocks: `gaussian` or `sphere` for the block as a vector, or one of `constant`, `signs`, `normal` and
+           `uniform` (or a number) for each of its columns by itself
+
+    >>> import jax
+    >>> start = blocks([1, 3], [signs(), sphere(2.0)])  # θ_1 = ±1, |(θ_2, θ_3, θ_4)| = 2
+    >>> theta = start.inner(jax.random.key(0), 5, 4)
+    >>> [round(float(row @ row), 9) for row in theta]
+    [5.0, 5.0, 5.0, 5.0, 5.0]
+    """
+
+    word: ClassVar[str] = "blocks"
+
+    sizes: As[Sequence[int], tuple[int, ...]] = static()
+    laws: tuple[Gaussian | Sphere | ScalarLaw, ...]
+    a: ClassVar[None] = None
+    b: ClassVar[None] = None
+
+    def validate(self) -> None:
+        """As many laws as blocks, which have no scalars a and b."""
+        sizes = numbers_of("sizes", self.sizes, "sizes=[1, 10]")
+        whole = all(size >= 1 and size == int(size) for size in sizes)
+        require(whole, "sizes must be whole numbers of at least 1", self.sizes, "try sizes=[1, 10]")
+        good = isinstance(self.laws, list | tuple) and len(self.laws) == len(sizes)
+        require(good, f"laws must be a list of {len(sizes)}, one for each block", self.laws, "give as many as sizes")
+        laws = tuple(map(_block_law, self.laws))
+        plain = all(getattr(law, name, None) is None for law in laws for name in ("a", "b"))
+        require(plain, "a custom neuron has no scalars a and b", self.laws, "give them blocks of their own")
+        self.settle(sizes=tuple(int(size) for size in sizes), laws=laws)
+
+    def inner(self, key: Array, n: int, d: int) -> Array:
+        """n independent neurons, (n, d)."""
+        keys = jax.random.split(key, len(self.sizes))
+        return jnp.concatenate([_drawn(*each, n) for each in zip(self.laws, keys, self.sizes, strict=True)], axis=1)
+
+    def reduced(self, d: float, kept: int, groups: Sequence[Group]) -> list[Factor]:
+        """The factors of every block."""
+        found: list[Factor] = []
+        for law, size in zip(self.laws, self.sizes, strict=True):
+            found += [law.factor()] * size if isinstance(law, ScalarLaw) else law.reduced(size, size, ())
+        return found
+
+
+def _drawn(law: Gaussian | Sphere | ScalarLaw, key: Array, size: int, n: int) -> Array:
+    """A block of n neurons, (n, size)."""
+    return law.sample(key, n * size).reshape(n, size) if isinstance(law, ScalarLaw) else law.inner(key, n, size)
+
+
+InitialLaw = Gaussian | Sphere | Explicit | Blocks
+gaussian, sphere, array, blocks = Gaussian, Sphere, Explicit, Blocks
+
+
+def _chi(x: np.ndarray, d: float) -> np.ndarray:
+    """Quantile at Φ(x) of |g|, g ~ N(0, I_d)."""
+    return np.sqrt(2 * _at_score((gammaincinv, gammainccinv), x, d / 2))
+
+
+def _at_score(tails: tuple[Callable, Callable], x: np.ndarray, *parameters: float) -> np.ndarray:
+    """Quantile at Φ(x) from the inverses of the lower and the upper tail, whichever is the smaller."""
+    lower, upper = tails
+    return np.where(x < 0, lower(*parameters, ndtr(np.minimum(x, 0))), upper(*parameters, ndtr(-np.maximum(x, 0))))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -55,6 +55,7 @@ class Mobility(Value):
 
     def at(self, block: str, t: Array | float) -> Array | float:
         """m(t) of one block."""
+        require_known("block", block, ("a", "b", "w"))
         rate: Rate = getattr(self, block)
         return rate(t) if isinstance(rate, Schedule) else rate
 

@@ -22,6 +22,8 @@ from widelimit.problem.activations import Activation, Choice, General, activatio
 ROLES = ("absent", "fixed", "trained")
 DOMAINS = ("free", "sphere")
 
+__all__ = ["Neuron", "custom", "ridge"]
+
 
 class Ridge(Value):
     """The neuron a σ(⟨w, x⟩ + b).
@@ -84,8 +86,8 @@ class Ridge(Value):
 class Custom(Value):
     """Any neuron: ``function(x, theta)`` is σ*(x; θ), a number, for x of shape (d,) and theta of shape (D,), traceably.
 
-    Its parameters are one block, ``w``. Gradients are those of JAX; it runs in every dynamics, without reduction, with
-    features from data.
+    Its parameters are one block, ``w``; `initial.blocks` starts its columns from several laws. Gradients are those of
+    JAX; it runs in every dynamics, without reduction, with features from data.
 
     >>> import jax.numpy as jnp
     >>> custom(lambda x, theta: theta[0] * jnp.exp(-jnp.sum((x - theta[1:]) ** 2)), D=3).size(2)
@@ -125,3 +127,7 @@ Neuron = Ridge | Custom
 
 
 ridge, custom = Ridge, Custom
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 from jax import Array
 
 from widelimit.coordinates import Coordinates
-from widelimit.errors import InputError, is_number, require
-from widelimit.frozen import As, Value, argument, nonnegative
+from widelimit.errors import InputError, is_number, require, require_count, require_known
+from widelimit.frozen import As, Value, argument, nonnegative, require_key
 from widelimit.problem.data.data_law import DataLaw, Group, require_finite
 from widelimit.problem.description import describe
-from widelimit.problem.initial import Explicit, InitialLaw, ScalarLaw
+from widelimit.problem.initial import Blocks, Explicit, InitialLaw, ScalarLaw
 from widelimit.problem.mobility import Mobility, Rate, mobility
 from widelimit.problem.neurons import Custom, Neuron, Ridge
 from widelimit.problem.regularisers import Choice, Regulariser, Squares, check_regulariser, regulariser
@@ -37,6 +37,11 @@ class Problem(Value):
     schedule     ξ(t), from ``wl.schedules`` or any JAX-traceable function of t
     mobility     rates of the blocks a, b, w: a ``wl.Mobility`` or a dictionary, e.g. {"a": 0.5}
     regulariser  v, |θ|²/2 by default; from ``wl.regularisers`` or any differentiable function of a, b and w
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> problem.reduced_coordinates
+    ('r',)
     """
 
     data: DataLaw
@@ -99,6 +104,10 @@ class Problem(Value):
             least = float(radii.min(initial=0.0))
             require(least >= 0, "the radii of an explicit start must be >= 0", least, "take their absolute values")
             return
+        if isinstance(law, Blocks):
+            fits = isinstance(self.neuron, Custom) and sum(law.sizes) == self.neuron.D
+            require(fits, "blocks must have as many columns as θ of a custom neuron", (law.sizes, self.neuron),
+                    "change sizes or D, or use initial.gaussian for a ridge neuron")  # fmt: skip
         for name in ("a", "b"):
             if (name in self.neuron.scalars) and getattr(law, name) is None:
                 raise InputError(
@@ -129,6 +138,11 @@ class Problem(Value):
     def is_noisy(self) -> bool:
         """Whether the temperature is positive."""
         return math.isfinite(self.beta)
+
+    @property
+    def risk_falls(self) -> bool:
+        """Whether the risk falls along the flow: it is all that the neurons descend on, and nothing kicks them."""
+        return not self.is_noisy and self.ridge == 0
 
     @property
     def D(self) -> int:
@@ -179,6 +193,7 @@ class Problem(Value):
     def sample_initial(self, key: Array, n: int) -> Array:
         """n neurons drawn from ρ_0 in full coordinates, (n, D)."""
         law = self.initial
+        require_count("n", n, "100")
         if isinstance(law, Explicit):
             require(
                 law.theta.shape == (n, self.D) and not (self.groups and self.starts_reduced),
@@ -187,12 +202,14 @@ class Problem(Value):
                 "change n or the array",
             )
             return jnp.asarray(law.theta)
+        require_key(key)
         keys = dict(zip(("a", "b", "w"), jax.random.split(key, 3), strict=True))
         scalars = [self.start_of(name).sample(keys[name], n)[:, None] for name in self.neuron.scalars]
         return jnp.concatenate([*scalars, law.inner(keys["w"], n, self.D - len(scalars))], axis=1)
 
     def start_of(self, scalar: str) -> ScalarLaw:
         """The law a scalar starts from."""
+        require_known("scalar of the neuron", scalar, self.neuron.scalars)
         law: ScalarLaw = getattr(self.initial, scalar)
         return law
 

@@ -24,6 +24,8 @@ from widelimit.coordinates import Coordinates, length
 from widelimit.errors import InputError, is_finite, require
 from widelimit.frozen import Frozen, Value, argument, static
 
+__all__ = ["Regulariser", "path", "regulariser", "rounded", "squares"]
+
 
 class Regulariser(Value, ABC):
     """v, a function of one neuron."""
@@ -60,7 +62,12 @@ class Squares(Regulariser):
 
 
 class Path(Regulariser):
-    """v(θ) = |a| |w|, for homogeneous neurons."""
+    """v(θ) = |a| |w|, for homogeneous neurons.
+
+    >>> import jax.numpy as jnp
+    >>> float(path()(-2.0, 0.0, jnp.array([3.0, 4.0])))
+    10.0
+    """
 
     word: ClassVar[str] = "path"
 
@@ -70,7 +77,12 @@ class Path(Regulariser):
 
 
 class Rounded(Regulariser):
-    """v(θ) = √(1 + |θ|²): a cone far away, smooth at the origin."""
+    """v(θ) = √(1 + |θ|²): a cone far away, smooth at the origin.
+
+    >>> import jax.numpy as jnp
+    >>> float(rounded()(0.0, 0.0, jnp.array([0.0, 0.0])))
+    1.0
+    """
 
     word: ClassVar[str] = "rounded"
 
@@ -94,7 +106,11 @@ Choice = Regulariser | Callable[[Array, Array, Array], Array]
 
 
 def regulariser(choice: Choice) -> Regulariser:
-    """A regulariser from itself or from a function of a, b and w."""
+    """A regulariser from itself or from a function of a, b and w.
+
+    >>> regulariser(squares(w=0.0))
+    squares(w=0.0)
+    """
     if isinstance(choice, Regulariser):
         return choice
     require(
@@ -142,3 +158,7 @@ def check_regulariser(v: Regulariser, full: Coordinates | None, reduced: Coordin
     same = np.allclose(values, again, rtol=1e-9, atol=1e-12)
     require(same, "a regulariser must depend on w through its kept coordinates and lengths", repr(v),
             "use |w|, or a law without symmetry")  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

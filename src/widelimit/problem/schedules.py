@@ -25,6 +25,8 @@ from widelimit.frozen import Frozen, Value, positive, static
 Time = Array | float
 PANELS = 1024  # of the quadrature of a function
 
+__all__ = ["Schedule", "constant", "exponential", "power", "schedule", "window"]
+
 
 class Schedule(Value, ABC):
     """ξ, a function of time."""
@@ -39,7 +41,11 @@ class Schedule(Value, ABC):
 
 
 class Constant(Schedule):
-    """ξ(t) = value."""
+    """ξ(t) = value.
+
+    >>> constant(2.0).integral(3.0)
+    6.0
+    """
 
     word: ClassVar[str] = "constant"
 
@@ -80,7 +86,11 @@ class Power(Schedule):
 
 
 class Exponential(Schedule):
-    """ξ(t) = exp(−rate·t)."""
+    """ξ(t) = exp(−rate·t).
+
+    >>> round(exponential(0.5).integral(float("inf")), 9)
+    2.0
+    """
 
     word: ClassVar[str] = "exponential"
 
@@ -96,7 +106,11 @@ class Exponential(Schedule):
 
 
 class Window(Schedule):
-    """ξ(t) = 1 between start and stop, 0 before and after: for a block that is trained only then."""
+    """ξ(t) = 1 between start and stop, 0 before and after: for a block that is trained only then.
+
+    >>> window(1.0, 3.0).integral(2.0)
+    1.0
+    """
 
     word: ClassVar[str] = "window"
 
@@ -146,7 +160,11 @@ Choice = Schedule | Callable[[Time], Time]
 
 
 def schedule(choice: Choice) -> Schedule:
-    """A schedule from itself or from any JAX-traceable function of t."""
+    """A schedule from itself or from any JAX-traceable function of t.
+
+    >>> round(schedule(lambda t: 2 * t).integral(3.0), 9)
+    9.0
+    """
     if isinstance(choice, Schedule):
         return choice
     require(
@@ -193,3 +211,7 @@ def steps_of(schedule_: Schedule, step: float) -> Steps:
     infinite = isinstance(schedule_, Power) or not math.isfinite(float(schedule_(jnp.asarray(0.0))))
     first = schedule_.integral(step) if infinite else step * float(schedule_(jnp.asarray(0.0)))
     return Steps(schedule_, float(step), first)
+
+
+def __dir__() -> list[str]:
+    return __all__

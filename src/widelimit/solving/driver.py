@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import TracebackType
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -17,19 +18,21 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from widelimit import __version__
-from widelimit.errors import Diverged, InputError, Interrupted, require
+from widelimit.arguments import functions_of
+from widelimit.errors import Diverged, GaveUp, InputError, Interrupted, Stopped, require
 from widelimit.frozen import Value
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
 from widelimit.solving.protocol import Run, State, Tick
 from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
+from widelimit.solving.resuming import PREFIX, Stand, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
 from widelimit.solving.streams import stream
 from widelimit.solving.written import toml_of
 
 Ready = Callable[..., Run]
-BLOWN_UP = 1e6  # a risk this many times the initial one is a divergence, finite or not
+FAILURES = {"diverged": Diverged, "stopped": Stopped}
 RESERVED = {
     "risk",
     "risk_error",
@@ -68,59 +71,90 @@ class Request:
         """Name of the method."""
         return type(self.method).__name__
 
-    def run(self) -> Solution:
-        """Run the dynamics and return its solution."""
-        return drive(self)
+    def run(self, before: Solution | None = None) -> Solution:
+        """Run the dynamics, or what an interrupted run left of it, and return its solution."""
+        return drive(self, None if before is None else before.dataset)
 
 
-def drive(request: Request) -> Solution:
-    """Run a dynamics from t = 0 to t_end, and keep what is asked for."""
+def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
+    """Run a dynamics from t = 0, or from where a record of it stopped, to t_end, and keep what is asked for."""
     began, settings = time.perf_counter(), request.settings
     run = request.ready(request.method, request.problem, settings.seed, settings.replicas)
     _check(request, run)
     view = replace(run.view, land=run.view.land.reporting(stream(settings.seed, "report")))
     book = recorder(view, Saves(request.problem, settings.keep, request.observers))
-    state, now, outcome, twin = run.state, 0.0, "done", _Twin.of(run, book)
+    outcome, advice, twin = "done", "", _Twin.of(run, book)
+    here = Stand(run.state, recalled(run), None if twin is None else twin.held, 0)
+    if before is not None and before.sizes["time"]:
+        here = here.reached(before)
+        book.restore(before)
+        remind(run, here.memory)
+        if twin is not None:
+            remind(twin.run, here.twin.memory)
     with _progress(request.progress, request.name, settings.t_end) as tick:
         try:
-            for t in _times(settings, run):
-                moved = run.advance(state, now, t, tick) if t > now else state
+            for t in _times(settings, run)[here.saves :]:
+                now = book.saves.times[-1] if here.saves else 0.0
+                moved = run.advance(here.state, now, t, tick) if t > now else here.state
                 risk = book.risk(moved)
-                if not np.all(risk < book.saves.most * BLOWN_UP):
-                    outcome = "diverged"
+                if not book.saves.is_possible(risk):
+                    outcome, advice = "diverged", run.advice
                     break
-                away = 0.0 if twin is None else twin.distance(now, t, risk)
-                state, now = moved, t
-                book.save(t, state, risk, away)
+                held = None if twin is None else twin.moved(here.twin, now, t, risk)
+                book.save(t, moved, risk, 0.0 if held is None else held.away)
+                here = Stand(moved, recalled(run), held, here.saves + 1)
+            if outcome == "done" and run.falls and book.saves.ends_above:
+                advice = f"the risk ends above its start, which a small step does not do: {run.advice}"
+        except GaveUp as reason:
+            outcome, advice = "stopped", str(reason)
         except KeyboardInterrupt:
             outcome = "interrupted"
-    about = _attributes(request, outcome, run.advice) | {"wall_time": time.perf_counter() - began}
-    return _told(Solution(_dataset(book, state, about), request), request)
+            book.cut(here.saves)  # it may have come in the middle of a save
+    told, spent = ("", 0.0) if before is None else (str(before.attrs["notes"]), float(before.attrs["wall_time"]))
+    notes = dict.fromkeys([*filter(None, told.split("; ")), *run.notes])  # a leg that is run again says it again
+    about: dict[str, str | float] = {**_attributes(request, outcome, advice), "notes": "; ".join(notes)}
+    about["wall_time"] = time.perf_counter() - began + spent
+    return _told(Solution(_dataset(book, here, about), request), request)
 
 
-@dataclass
+class _Held(NamedTuple):
+    """What a twin holds after a save: its state and choices, its distance there, and the error of the risk.
+
+    The error is the larger distance of this save and the last, since two risks may cross.
+    """
+
+    state: State
+    memory: State
+    distance: np.ndarray | float = 0.0
+    away: np.ndarray | float = 0.0
+
+
+@dataclass(frozen=True)
 class _Twin:
     """A coarser or finer run that goes along with another."""
 
     run: Run
     times: float
     book: Recorder
-    state: State
-    before: np.ndarray | float = 0.0
 
     @classmethod
     def of(cls, run: Run, book: Recorder) -> _Twin | None:
         """The twin of a run, if it has one."""
         if run.twin is None:
             return None
-        return cls(run.twin, run.times, recorder(run.twin.view, book.saves), run.twin.state)
+        view = replace(run.twin.view, land=book.view.land)  # both report on the same draws
+        return cls(run.twin, run.times, recorder(view, book.saves))
 
-    def distance(self, now: float, t: float, risk: np.ndarray) -> np.ndarray:
-        """The error of a risk at t: the larger distance of this save and the last, since two risks may cross."""
-        self.state = self.run.advance(self.state, now, t, lambda t: None) if t > now else self.state
-        here = self.times * np.abs(self.book.risk(self.state) - risk)
-        before, self.before = self.before, here
-        return np.maximum(here, before)
+    @property
+    def held(self) -> _Held:
+        """At the start."""
+        return _Held(self.run.state, recalled(self.run))
+
+    def moved(self, held: _Held, now: float, t: float, risk: np.ndarray) -> _Held:
+        """At a later time, at which the risk of the run is known."""
+        state = self.run.advance(held.state, now, t, lambda t: None) if t > now else held.state
+        distance = self.times * np.abs(self.book.risk(state) - risk)
+        return _Held(state, recalled(self.run), distance, np.maximum(distance, held.distance))
 
 
 def _check(request: Request, run: Run) -> None:
@@ -137,9 +171,11 @@ def _times(settings: Settings, run: Run) -> list[float]:
     return [*dict.fromkeys(t for t in inside if t < settings.t_end * (1 - 1e-12)), settings.t_end]
 
 
-def _dataset(book: Recorder, state: State, about: Attributes) -> xr.Dataset:
-    """What was saved, with the last good state."""
-    variables, coordinates = book.contents(state)
+def _dataset(book: Recorder, here: Stand, about: Attributes) -> xr.Dataset:
+    """What was saved, with the last good state; with all that is needed to go on if the run was interrupted."""
+    variables, coordinates = book.contents(here.state)
+    if about["outcome"] == "interrupted":
+        variables |= here.variables()
     time_axis = ("time", np.array(book.saves.times), {"long_name": "time kε", "symbol": "t", "units": "1"})
     return xr.Dataset(variables, {"time": time_axis, **coordinates}, about)
 
@@ -147,24 +183,30 @@ def _dataset(book: Recorder, state: State, about: Attributes) -> xr.Dataset:
 def _told(solution: Solution, request: Request) -> Solution:
     """The solution, or the exception that carries it."""
     if solution.outcome == "interrupted":
-        raise Interrupted(solution)
-    if solution.outcome == "diverged" and request.throw:
+        kept = f"{len(solution.times)} saves, to t = {solution.times[-1]:g}" if len(solution.times) else "nothing yet"
+        raise Interrupted(
+            solution, f"{kept} of {solution.settings.t_end:g}, is in .solution; wl.resume goes on with it"
+        )
+    if solution.outcome in FAILURES and request.throw:
         reached = f"last good time t = {solution.times[-1]:g}" if len(solution.times) else "nothing was saved"
-        raise Diverged(f"{request.name} diverged ({reached}): {solution.advice}.", solution)
+        raise FAILURES[solution.outcome](f"{request.name} {solution.outcome} ({reached}): {solution.advice}.", solution)
     return solution
 
 
 def checked_observers(observers: Mapping[str, Observer] | None) -> dict[str, Observer]:
     """Observers by name, none of which takes a name of the record."""
-    chosen = dict(observers) if isinstance(observers, Mapping) else {}
-    good = observers is None or (isinstance(observers, Mapping) and all(map(callable, chosen.values())))
-    require(good, "observers must be a dictionary of functions of a Cloud", observers, "try {'m': moment('r')}")
-    taken = {name for name in chosen if name in RESERVED or name.startswith(("edges_", "cell_", "edge_"))}
+    chosen = functions_of("observers", observers)
+    taken = set(filter(is_reserved, chosen))
     require(not taken, "observers must not take the names of the record", sorted(taken), "rename them")
     return chosen
 
 
-def _attributes(request: Request, outcome: str, advice: str) -> dict[str, str | int]:
+def is_reserved(name: str) -> bool:
+    """Whether a name belongs to the record, so that no observer may take it."""
+    return name in RESERVED or name.startswith(("edges_", "cell_", "edge_", PREFIX))
+
+
+def _attributes(request: Request, outcome: str, advice: str) -> dict[str, str | float]:
     """What a record says of itself; its spec, or why it has none."""
     try:
         spec, error = toml_of(request.problem, request.settings, [request.method]), ""
@@ -175,7 +217,7 @@ def _attributes(request: Request, outcome: str, advice: str) -> dict[str, str | 
         "spec": spec,
         "spec_error": error,
         "outcome": outcome,
-        "advice": advice if outcome == "diverged" else "",
+        "advice": advice,
         "seed": request.settings.seed,
         "device": jax.devices()[0].device_kind,
         "versions": json.dumps({"widelimit": __version__, "jax": jax.__version__, "numpy": np.__version__}),
@@ -190,16 +232,17 @@ def _progress(wanted: bool | None, name: str, t_end: float) -> AbstractContextMa
 
 
 class _Bar(AbstractContextManager):
-    """A rich progress bar over the time of the dynamics."""
+    """A rich progress bar over the time of the dynamics; until the first compiled call is back it says so."""
 
     def __init__(self, name: str, t_end: float):
+        self.name = name
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("t = {task.completed:.3g}"))
         self.bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-        self.task = self.bar.add_task(name, total=t_end)
+        self.task = self.bar.add_task(f"{name}, compiling", total=t_end)
 
     def __enter__(self) -> Tick:
         self.bar.start()
-        return lambda t: self.bar.update(self.task, completed=t)
+        return lambda t: self.bar.update(self.task, completed=t, description=self.name)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None

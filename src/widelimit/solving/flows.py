@@ -2,35 +2,31 @@
 
     dy = velocity(y) dτ + noise,     τ = ∫ξ dt the clock
 
-Scheme: without noise adaptive Tsit5, or the implicit Kvaerno5 for stiff rates (diffrax); with noise Strang splitting,
-half a kick, a midpoint step, half a kick, which is exact in law for the noise and of weak order 2.
+Scheme: without noise widelimit.solving.adaptive; with noise Strang splitting, half a kick, a midpoint step, half a
+kick, which is exact in law for the noise and of weak order 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol, Self, cast
+from typing import NamedTuple, Protocol, Self
 
-import diffrax
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from widelimit.frozen import Frozen, static
+from widelimit.frozen import Frozen
 from widelimit.potentials.landscape import Landscape
 from widelimit.problem.problem import Problem
-from widelimit.solving.clock import Chunk, Stretch, chunks, stretches
+from widelimit.solving.clock import Chunk, Stretch, chunks
 from widelimit.solving.protocol import State
 from widelimit.solving.replicas import Leg
 
-MAX_STEPS = 200_000
 STEPS_PER_CALL = 64  # of the splitting scheme; after each call progress is reported and the landscape certified again
-GAVE_UP = f"the solver gave up after {MAX_STEPS} steps, or a value is not finite: raise rtol and atol, or shorten t_end"
-
 
 VectorField = Callable[[ArrayLike, State, None], State]
+Solve = Callable[[State], State]
 
 
 class HalfStep(NamedTuple):
@@ -54,48 +50,23 @@ class Flow(Protocol):
     def retract(self, state: State) -> State:
         """The state back on its constraint."""
 
+    def inside(self, state: State) -> State:
+        """The state with radii below 0 at the origin."""
+
+    def held(self, state: State, velocity: State) -> State:
+        """A velocity without what would take radii at the origin below 0."""
+
+    def implicit(self, t: Array, state: State, eta: Array) -> Solve:
+        """b ↦ (1 − ηJ)^{-1} b with J the derivative of the velocity."""
+
+    def floored(self, floor: float) -> Self:
+        """The same flow on the landscape whose radii end at a floor."""
+
     def during(self, stretch: Stretch) -> Self:
         """The same flow with the rates of a stretch of time."""
 
     def on(self, land: Landscape) -> Self:
         """The same flow on another landscape."""
-
-
-class Solver(Frozen):
-    """Tolerances of the adaptive solver, per step."""
-
-    rtol: float
-    atol: float
-    stiff: bool = static()
-
-
-class Span(NamedTuple):
-    """From where to where, on the clock or in time."""
-
-    start: float
-    stop: float
-
-
-class Adaptive(Frozen, eq=False):
-    """A flow without noise, on the clock or in time."""
-
-    flow: Flow
-    solver: Solver
-
-    def on(self, land: Landscape) -> Adaptive:
-        """The same flow on another landscape, with the same scheme."""
-        return Adaptive(self.flow.on(land), self.solver)
-
-    def move(self, state: State, keys: State, leg: Span) -> State:
-        """The state at the end of the leg; not finite if the solver gives up."""
-        term: diffrax.ODETerm = diffrax.ODETerm(cast("VectorField", self.flow.velocity))
-        solution = diffrax.diffeqsolve(
-            term, diffrax.Kvaerno5() if self.solver.stiff else diffrax.Tsit5(), leg.start, leg.stop, None, state,
-            stepsize_controller=diffrax.PIDController(rtol=self.solver.rtol, atol=self.solver.atol),
-            max_steps=MAX_STEPS, throw=False, saveat=diffrax.SaveAt(t1=True),
-        )  # fmt: skip
-        good = solution.result == diffrax.RESULTS.successful
-        return self.flow.retract(jax.tree.map(lambda y: jnp.where(good, y[0], jnp.nan), solution.ys))
 
 
 class NoisySteps(NamedTuple):
@@ -129,12 +100,6 @@ class Splitting(Frozen, eq=False):
             return flow.kick(keys, HalfStep(k, 1, t, stretch / 2), shifted(state, flow.velocity(t, middle), stretch))
 
         return jax.lax.fori_loop(chunk.first, chunk.last, body, state)
-
-
-def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop: float) -> Iterator[Leg]:
-    """The legs of a flow without noise: no jump of the mobility inside any of them."""
-    for part in stretches(problem, start, stop):
-        yield Leg(Adaptive(flow.during(part), solver), Span(part.start, part.stop), part.end)
 
 
 def noisy_legs(flow: Flow, problem: Problem, step: float, start: float, stop: float) -> Iterator[Leg]:

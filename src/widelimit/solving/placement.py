@@ -4,7 +4,9 @@ Scheme: placement of the points.
     no random coordinate   the atoms of ρ_0
     one, "quantile"        the mid-quantiles u = (j − ½)/m, equal weights
     one, "gauss"           Gauss–Legendre nodes in the normal score x ∈ [−6, 6], weights φ(x)
-    two or more            scrambled Sobol points in the scores, equal weights
+    two or more            scrambled Sobol points in the scores, a little wider than their law, with weights that make
+                           moments exact (widelimit.solving.moment_weights): of the coordinates themselves, or of the
+                           scores where coordinates depend on one another
 Atoms of ρ_0 multiply the points. Gauss nodes are spectral while the flow map is smooth; where it splits the mass at a
 separatrix the error is the mass between two neighbours there, which is smaller for quantiles.
 """
@@ -20,12 +22,13 @@ from jax import Array
 from scipy.special import ndtr, ndtri
 
 from widelimit.errors import require
-from widelimit.problem.data.nodes import sobol_normals
+from widelimit.problem.data.nodes import Rule, wide_normals
 from widelimit.problem.initial import Explicit, Factor
 from widelimit.problem.problem import Problem
+from widelimit.solving.moment_weights import moment_weights
 from widelimit.solving.streams import streams
 
-Placed = tuple[np.ndarray, np.ndarray]  # points and weights
+FINE, FAR = 200, 12.0  # nodes and reach of the rule that knows the moments of a law
 Atom = list[tuple[float, ...] | None]  # a value of every factor, None for one that has a curve
 
 
@@ -62,8 +65,7 @@ def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array
         return theta, jnp.full(len(theta), 1 / len(theta))
     factors = initial_factors(problem)
     atoms, masses = _atoms(factors)
-    random = sum(f.scores for f in factors if f.curve is not None)
-    scores, weights = _scores(random, points, len(atoms), placement)
+    scores, weights = _scores([f for f in factors if f.curve is not None], -(-points // len(atoms)), placement)
     blocks = [(_columns(factors, atom, scores), mass * weights) for atom, mass in zip(atoms, masses, strict=True)]
     return jnp.concatenate([b[0] for b in blocks]), jnp.concatenate([b[1] for b in blocks])
 
@@ -121,26 +123,45 @@ def _columns(factors: list[Factor], atom: Atom, scores: np.ndarray) -> np.ndarra
     return np.concatenate(columns, axis=1)
 
 
-def _scores(random: int, points: int, atoms: int, placement: str) -> Placed:
-    """Normal scores (m, random) and their weights (m,), sharing ``points`` among the atoms."""
-    if random == 0:
+def _scores(random: list[Factor], points: int, placement: str) -> Rule:
+    """Normal scores (m, k) of the factors that have a curve, and their weights (m,)."""
+    k = sum(f.scores for f in random)
+    if k == 0:
         return np.zeros((1, 0)), np.ones(1)
-    share = max(1, -(-points // atoms))
-    if random == 1:
-        return PLACEMENTS[placement](share)
-    return sobol_normals(random, share)
+    if k == 1:
+        return PLACEMENTS[placement](points)
+    scores, weights = wide_normals(k, points)
+    fine, mass = _normal_panel(FINE, FAR)
+    nodes = _independent(random, scores)
+    marginals = [(column, mass) for column in _independent(random, np.repeat(fine, k, axis=1)).T]
+    return scores, moment_weights(nodes, weights, marginals)
 
 
-def _quantile_nodes(points: int) -> Placed:
+def _independent(random: list[Factor], scores: np.ndarray) -> np.ndarray:
+    """Independent coordinates of the factors, (m, k): the value where there is one, or the scores."""
+    columns, used = [], 0
+    for f in random:
+        own = scores[:, used : used + f.scores]
+        columns.append(f.curve(own) if f.curve is not None and f.columns == 1 else own)
+        used += f.scores
+    return np.concatenate(columns, axis=1)
+
+
+def _quantile_nodes(points: int) -> Rule:
     """Mid-quantiles of the standard normal law, (m, 1), and equal weights."""
     return ndtri((np.arange(points) + 0.5) / points)[:, None], np.full(points, 1 / points)
 
 
-def _gauss_nodes(points: int) -> Placed:
+def _gauss_nodes(points: int) -> Rule:
     """Gauss–Legendre nodes of the standard normal law on [−6, 6], (m, 1), and weights that sum to 1."""
+    return _normal_panel(points, 6.0)
+
+
+def _normal_panel(points: int, reach: float) -> Rule:
+    """Gauss–Legendre nodes of the standard normal law on [−reach, reach], (m, 1), and weights that sum to 1."""
     x, w = np.polynomial.legendre.leggauss(points)
-    weights = w * np.exp(-0.5 * (6 * x) ** 2)
-    return (6 * x)[:, None], weights / weights.sum()
+    weights = w * np.exp(-0.5 * (reach * x) ** 2)
+    return (reach * x)[:, None], weights / weights.sum()
 
 
 PLACEMENTS = {"quantile": _quantile_nodes, "gauss": _gauss_nodes}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from jax import Array
@@ -89,6 +89,18 @@ class CellView:
         return self.land.free_energy(rho, self.beta)
 
 
+class Memory(Protocol):
+    """Choices that a dynamics makes as it goes, besides its state; ``steps`` counts those it has taken."""
+
+    steps: int
+
+    def recall(self) -> State:
+        """The choices at the moment, a pytree of numbers."""
+
+    def restore(self, choices: State) -> None:
+        """Go on with these."""
+
+
 @dataclass(frozen=True)
 class Run:
     """A dynamics with its start, ready for the driver.
@@ -99,6 +111,9 @@ class Run:
     view        how the state is looked at
     round_time  a time before t_end that was asked for ↦ the time at which the dynamics can stop for it
     advice      what to change when it diverges
+    falls       whether its risk can only fall as long as its step is small
+    memory      what the dynamics chose on its way and goes on with, if it chooses anything
+    notes       what the record shall say of the way it was solved; may grow as the run goes on
     twin        a coarser or finer version of this run: how far its risk is from this one's counts as an error,
     times       so many times
     """
@@ -110,6 +125,9 @@ class Run:
     advice: str
     twin: Run | None = None
     times: float = 1.0
+    memory: Memory | None = None
+    notes: list[str] = field(default_factory=list)
+    falls: bool = False
 
 
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:
@@ -123,7 +141,7 @@ def require_no_noise(problem: Problem, method: object) -> None:
         not problem.is_noisy,
         f"{type(method).__name__} moves without noise and needs beta = inf",
         problem.beta,
-        "drop beta from the problem",
+        "use FiniteVolume (one or two reduced coordinates), NonlinearFlow or ParticleFlow, or drop beta",
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import xarray as xr
 
 from widelimit.coordinates import Coordinates
 from widelimit.errors import require
@@ -14,6 +15,8 @@ from widelimit.measures import Cloud, Density, Measure
 from widelimit.problem.problem import Problem
 from widelimit.solving.protocol import CellView, NeuronView, State
 
+BLOWN_UP = 1e6  # a risk this many times the first one is a divergence, finite or not
+ROUNDING = 1e-9  # of a risk, relative to the first one
 Observed = float | int | bool | np.ndarray
 Observer = Callable[[Measure], Observed]
 Attributes = Mapping[str, str | float]
@@ -40,10 +43,19 @@ class Saves:
     error: list[np.ndarray] = field(default_factory=list)
     observed: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
+    def is_possible(self, risk: np.ndarray) -> bool:
+        """Whether a risk is finite, not below 0 but for rounding, and not far above the first one."""
+        first = float(np.max(self.risk[0])) if self.risk else math.inf
+        lowest = -ROUNDING * (1 + first) if self.risk else -ROUNDING
+        return bool(np.all((risk > lowest) & (risk < BLOWN_UP * (1 + first))))
+
     @property
-    def most(self) -> float:
-        """1 + the first risk, against which a divergence is judged; infinite before anything is saved."""
-        return 1 + float(np.max(self.risk[0])) if self.risk else math.inf
+    def ends_above(self) -> bool:
+        """Whether the last risk, a mean over replicas, is above the first one by more than it may be off."""
+        if len(self.risk) < 2:
+            return False
+        first, last = (np.mean(self.risk[k]) for k in (0, -1))
+        return bool(last > first + np.mean(self.error[0]) + np.mean(self.error[-1]) + ROUNDING * (1 + first))
 
     def add(self, t: float, risk: np.ndarray, error: np.ndarray, measures: Measure | list[Measure]) -> None:
         """Save the risk, its error, and what the observers say of a measure, or of the measure of every replica."""
@@ -53,6 +65,18 @@ class Saves:
         self.error.append(error)
         for name, value in values.items():
             self.observed.setdefault(name, []).append(value)
+
+    def restore(self, dataset: xr.Dataset) -> None:
+        """Take over what a record of this run has saved."""
+        self.times = [float(t) for t in dataset["time"].values]
+        self.risk, self.error = saved(dataset, "risk"), saved(dataset, "risk_error")
+        self.observed = {name: saved(dataset, name) for name in self.observers}
+
+    def cut(self, count: int) -> None:
+        """Keep the first saves only."""
+        del self.times[count:]
+        for kept in (self.risk, self.error, *self.observed.values()):
+            del kept[count:]
 
     def scalars(self, lead: int, shape: tuple[int, ...]) -> dict[str, Variable]:
         """The risk, its error and everything observed, over time."""
@@ -87,6 +111,16 @@ class OfNeurons:
         clouds: list[Measure] = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
         self.saves.add(t, risk, error, clouds if kept.ndim == 3 else clouds[0])
         self.theta.append(kept)
+
+    def restore(self, dataset: xr.Dataset) -> None:
+        """Take over what a record of this run has saved."""
+        self.saves.restore(dataset)
+        self.theta = saved(dataset, "theta")
+
+    def cut(self, count: int) -> None:
+        """Keep the first saves only."""
+        self.saves.cut(count)
+        del self.theta[count:]
 
     def contents(self, state: State) -> Contents:
         """Variables and coordinates of the dataset; ``state`` is the last good one."""
@@ -142,6 +176,17 @@ class OfCells:
         self.densities.append(rho)
         self.free_energy.append(energy)
 
+    def restore(self, dataset: xr.Dataset) -> None:
+        """Take over what a record of this run has saved."""
+        self.saves.restore(dataset)
+        self.densities = [density_in(dataset.isel(time=i)) for i in range(dataset.sizes["time"])]
+        self.free_energy = saved(dataset, "free_energy")
+
+    def cut(self, count: int) -> None:
+        """Keep the first saves only."""
+        self.saves.cut(count)
+        del self.densities[count:], self.free_energy[count:]
+
     def contents(self, state: State) -> Contents:
         """Variables and coordinates of the dataset; ``state`` is the last good one."""
         last = self.view.density(state)
@@ -163,6 +208,18 @@ class OfCells:
 
 
 Recorder = OfNeurons | OfCells
+
+
+def saved(dataset: xr.Dataset, name: str) -> list[np.ndarray]:
+    """What a record has of one variable, save by save."""
+    return list(dataset[name].transpose("time", ...).values)
+
+
+def density_in(moment: xr.Dataset) -> Density:
+    """The density of one save of a record."""
+    names = tuple(str(c) for c in moment["coordinate"].values)
+    dimensions = tuple(None if math.isnan(d) else float(d) for d in moment["dimension"].values)
+    return Density(tuple(moment[f"edges_{name}"].values for name in names), moment["masses"].values, names, dimensions)
 
 
 def _on_the_cells_of(rho: Density, last: Density) -> Density:

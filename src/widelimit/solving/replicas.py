@@ -4,6 +4,8 @@
     in turn    one after the other inside one call: batched factorisations can wait for each other for ever on a CPU
     grouped    a few in a call, the calls spread over the cores: small runs leave most of a machine idle, their matrix
                products being too short to share among cores; all groups have one size, so that one compilation serves
+    apart      every replica in a call of its own, the calls spread over the cores: the n² pairs of many neurons fill a
+               cache already, and no replica waits for the steps of another; a replica has the bits of a single run
     shared     the dynamics itself takes the replicas as one state
 
 A landscape that offers cheaper certified versions of itself is asked for one before each move.
@@ -28,6 +30,7 @@ from widelimit.solving.protocol import Dynamics, State, Tick
 
 CORES = os.cpu_count() or 1
 GROUP = 4  # replicas in one call: more would leave the cache
+MANY = 256  # neurons, from which on replicas go apart
 Move = Callable[..., State]  # (dynamics, state, keys, numbers) ↦ state
 
 
@@ -46,7 +49,7 @@ class Plan:
     legs      (t_from, t_to) ↦ the legs in between
     keys      of the random streams, those of all replicas stacked
     replicas  None for a single run
-    mapping   "together", "in turn", "grouped" or "shared"
+    mapping   "together", "in turn", "grouped", "apart" or "shared"
     land      which may put a cheaper certified landscape in its place for a leg; the state is then θ itself
     weights   of the neurons θ, (n,)
     """
@@ -75,28 +78,35 @@ class Plan:
         """The state after a leg, on another landscape if one is given."""
         dynamics = leg.dynamics if land is None else leg.dynamics.on(land)
         alone = self.replicas is None or self.mapping == "shared"
-        if self.mapping == "grouped" and not alone:
-            return self._in_groups(leg._replace(dynamics=dynamics), state)
-        move = _compiled(type(dynamics).move, "alone" if alone else self.mapping)
+        if not alone and self.mapping in ("grouped", "apart"):
+            return self._over_the_cores(leg._replace(dynamics=dynamics), state)
+        move = compiled(type(dynamics).move, "alone" if alone else self.mapping)
         return move(dynamics, state, self.keys, leg.numbers)
 
-    def _in_groups(self, leg: Leg, state: State) -> State:
-        count = self.replicas or 1
+    def _over_the_cores(self, leg: Leg, state: State) -> State:
+        """All replicas after a leg, as many calls at once as there are cores."""
+        count, apart = self.replicas or 1, self.mapping == "apart"
         most = min(GROUP, max(1, count // CORES))
-        size = max(g for g in range(1, most + 1) if count % g == 0)
-        groups = [jax.tree.map(lambda x, k=k: x[k : k + size], (state, self.keys)) for k in range(0, count, size)]
-        move = _compiled(type(leg.dynamics).move, "together")
+        size = 1 if apart else max(g for g in range(1, most + 1) if count % g == 0)
+        places = range(count) if apart else [slice(k, k + size) for k in range(0, count, size)]
+        groups = [jax.tree.map(lambda x, at=at: x[at], (state, self.keys)) for at in places]
+        move = compiled(type(leg.dynamics).move, "alone" if apart else "together")
 
         def run(group: tuple[State, State]) -> State:
             return jax.block_until_ready(move(leg.dynamics, *group, leg.numbers))
 
         with ThreadPoolExecutor(CORES) as pool:
             done = list(pool.map(run, groups))
-        return jax.tree.map(lambda *parts: jnp.concatenate(parts), *done)
+        return jax.tree.map(lambda *parts: (jnp.stack if apart else jnp.concatenate)(parts), *done)
+
+
+def mapping_of(theta: Array) -> str:
+    """How replicas (R, n, D) of neurons that feel each other are moved; a single run is (n, D)."""
+    return "apart" if theta.shape[-2] >= MANY else "together"
 
 
 @cache
-def _compiled(move: Move, mapping: str) -> Move:
+def compiled(move: Move, mapping: str) -> Move:
     """The ``move`` of a kind of dynamics, of one state or of those of all replicas."""
     if mapping == "alone":
         return jax.jit(move)

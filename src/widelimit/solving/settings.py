@@ -9,16 +9,8 @@ from typing import TypedDict
 
 import numpy as np
 
-from widelimit.errors import (
-    InputError,
-    is_finite,
-    is_whole,
-    require,
-    require_count,
-    require_keywords,
-    require_known,
-    require_positive,
-)
+from widelimit.arguments import numbers_of, require_seed
+from widelimit.errors import is_whole, require, require_count, require_keywords, require_known, require_positive
 from widelimit.frozen import Value, as_number, static
 
 MOST_SAVES = 1_000_000
@@ -43,15 +35,13 @@ class Settings(Value):
 
     def __post_init__(self) -> None:
         require_positive("t_end", self.t_end, "10.0")
-        seed = self.seed
-        good = is_whole(seed) and 0 <= seed < 2**32
-        require(good, "seed must be a whole number from 0 to 2³² − 1", seed, "try seed=0")
+        require_seed(self.seed)
         if self.replicas is not None:
             require_count("replicas", self.replicas, "16")
         require_known("way to keep neurons", self.keep, ("full", "reduced"))
         times = save_times(self.save, self.t_end)
         whole = isinstance(self.save, numbers.Integral)
-        self.settle(t_end=as_number(self.t_end), seed=int(seed), save=int(self.save) if whole else tuple(times))  # type: ignore[arg-type]
+        self.settle(t_end=as_number(self.t_end), seed=int(self.seed), save=int(self.save) if whole else tuple(times))  # type: ignore[arg-type]
 
     @property
     def times(self) -> list[float]:
@@ -81,10 +71,7 @@ def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
         wanted = f"save must be from 2 (start and end) to {MOST_SAVES:,}, or a list of times"
         require(2 <= count <= MOST_SAVES, wanted, save, "try save=41")
         return [float(t) for t in np.linspace(0.0, t_end, count)]
-    try:
-        times = [float(t) for t in save]  # type: ignore[union-attr]
-    except (TypeError, ValueError):
-        raise InputError(f"save must be a whole number or a list of times, got {save!r}: try save=41.") from None
-    good = bool(times) and all(is_finite(t) and 0 <= t <= t_end * (1 + 1e-12) for t in times)
+    times = list(numbers_of("save", save, "save=41", "a whole number or a list of times"))
+    good = all(0 <= t <= t_end * (1 + 1e-12) for t in times)
     require(good and times == sorted(times), f"save times must increase within [0, {t_end:g}]", times, "sort them")
     return times if times[-1] >= t_end else [*times, float(t_end)]

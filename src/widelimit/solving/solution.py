@@ -18,19 +18,22 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
-from widelimit.errors import InputError, is_whole, require
-from widelimit.frozen import Value
-from widelimit.measures import Cloud, Density, Measure
+from widelimit.arguments import path_of
+from widelimit.errors import InputError, is_finite, is_whole, require
+from widelimit.frozen import Value, public_names
+from widelimit.measures import Cloud, Measure
 from widelimit.problem.problem import Problem
+from widelimit.solving.recorder import density_in
 from widelimit.solving.settings import Settings
+from widelimit.solving.whole_files import write_record
 
 
 class Rerunnable(Protocol):
@@ -48,16 +51,29 @@ class Rerunnable(Protocol):
     def settings(self) -> Settings:
         """How long, from which seed, with which saves."""
 
-    def run(self) -> Solution:
-        """Run it again."""
+    def run(self, before: Solution | None = None) -> Solution:
+        """Run it again, or go on from where an interrupted run stopped."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What `solve` returns: everything is in ``dataset``, and this class reads it."""
+    """What `solve` returns: everything is in ``dataset``, and this class reads it.
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> wl.solve(problem, wl.SGD(n=10, step=0.01), t_end=0.1, save=3).final.n
+    10
+    """
 
     dataset: xr.Dataset
     request: Rerunnable | None = None
+
+    def __post_init__(self) -> None:
+        good = isinstance(self.dataset, xr.Dataset)
+        require(good, "a Solution needs an xarray.Dataset", type(self.dataset).__name__, "use wl.solve or wl.load")
+
+    def __dir__(self) -> list[str]:
+        return public_names(super().__dir__())
 
     @property
     def times(self) -> np.ndarray:
@@ -73,8 +89,9 @@ class Solution:
     def error(self) -> np.ndarray:
         """How far the risk may be off, (time,), or (replica, time); NaN in records that do not say.
 
-        It covers the nodes, orders and draws that stand for the data law, and, with ``check`` of the method, the points
-        or cells that carry ρ. It does not cover the step of SGD and GD, which is part of what they are.
+        It covers the nodes, orders and draws that stand for the data law, those that were descended on by a twin on
+        half as many, and, with ``check`` of the method, the points or cells that carry ρ. It does not cover the step of
+        SGD and GD, which is part of what they are.
         """
         return self.dataset["risk_error"].values if "risk_error" in self.dataset else np.full_like(self.risk, np.nan)
 
@@ -119,13 +136,18 @@ class Solution:
 
     @property
     def outcome(self) -> str:
-        """ "done", "diverged" or "interrupted"."""
+        """ "done", "diverged", "stopped" if the solver gave up on the way, or "interrupted"."""
         return self.dataset.attrs["outcome"]
 
     @property
     def advice(self) -> str:
-        """What to do about an outcome other than "done"."""
+        """What to do about an outcome other than "done", or about a step that looks too large; else empty."""
         return self.dataset.attrs["advice"]
+
+    @property
+    def notes(self) -> str:
+        """How it was solved where that is not obvious: from when on a flow was stiff."""
+        return self.dataset.attrs.get("notes", "")
 
     @property
     def replicas(self) -> int | None:
@@ -151,60 +173,40 @@ class Solution:
         """The last measure, in the coordinates the dynamics ran in."""
         self._require_single()
         if self.is_density:
-            return self._density(self.dataset.isel(time=-1))
+            return density_in(self.dataset.isel(time=-1))
         names = tuple(str(c) for c in self.dataset["final_coordinate"].values)
         return Cloud(self.dataset["final"].values, self.dataset["weights"].values, names)
 
     def at(self, t: float) -> Measure:
-        """The measure at the save time nearest to t."""
+        """The measure at the save time nearest to t, which must not lie beyond the last one."""
         self._require_single()
+        last = self.times[-1] if len(self.times) else -1.0
+        good = is_finite(t) and 0 <= t <= last * (1 + 1e-9)
+        require(good, f"a time must lie within the saved ones, from 0 to {last:g}", t, "solve with a larger t_end")
         if self.is_density:
-            return self._density(self.dataset.sel(time=t, method="nearest"))
+            return density_in(self.dataset.sel(time=t, method="nearest"))
         names = tuple(str(c) for c in self.dataset["coordinate"].values)
         return Cloud(self.dataset["theta"].sel(time=t, method="nearest").values, self.dataset["weights"].values, names)
-
-    def _density(self, moment: xr.Dataset) -> Density:
-        names = tuple(str(c) for c in self.dataset["coordinate"].values)
-        dimensions = tuple(None if math.isnan(d) else float(d) for d in self.dataset["dimension"].values)
-        edges = tuple(moment[f"edges_{name}"].values for name in names)
-        return Density(edges, moment["masses"].values, names, dimensions)
 
     def _require_single(self) -> None:
         require(self.replicas is None, "a measure belongs to one replica", f"{self.replicas} of them",
                 "choose one with solution.replica(0)")  # fmt: skip
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Risk, its error and every observed number over time: a row for each save, and for each replica of it."""
+        over = {"time", "replica"} & set(self.dataset["risk"].dims)
+        names = [name for name, values in self.dataset.data_vars.items() if set(values.dims) == over]
+        return self.dataset[names].to_dataframe().reset_index()
+
     def save(self, path: str | os.PathLike) -> Path:
         """Write a NetCDF file, whole or not at all; its folder is made if need be. If the problem has
         no form in a file, a warning says so: the record can then be loaded, but not run again."""
-        target = Path(path)
         if not self.dataset.attrs["spec"]:
             warnings.warn(self.dataset.attrs["spec_error"], UserWarning, stacklevel=2)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return write_whole(target, lambda path: self.dataset.to_netcdf(path, engine="h5netcdf"))
+        return write_record(path_of("save", path), {"/": self.dataset})
 
     def __repr__(self) -> str:
         risk = np.mean(self.risk[..., -1]) if len(self.times) else math.nan
         last = f"risk {risk:.6g} at t = {self.times[-1]:g}" if len(self.times) else "nothing saved"
         many = f" {self.replicas} replicas," if self.replicas else ""
         return f"<Solution {self.name}:{many} {len(self.times)} saves, {last}, {self.outcome}>"
-
-
-def write_whole(target: Path, write: Callable[[Path], object]) -> Path:
-    """Let ``write`` fill a file beside the target, then move it there."""
-    partial = target.with_name(f".{target.name}.part")
-    write(partial)
-    os.replace(partial, target)
-    return target
-
-
-def read_dataset(path: str | os.PathLike) -> xr.Dataset:
-    """What `Solution.save` wrote."""
-    if not Path(path).is_file():
-        raise InputError(f"load needs a file written by Solution.save, got {str(path)!r}: check the path.")
-    try:
-        dataset = xr.load_dataset(path, engine="h5netcdf")
-    except OSError as error:
-        raise InputError(f"load needs a NetCDF file, got {str(path)!r}: it cannot be read ({error}).") from error
-    if "risk" not in dataset or "outcome" not in dataset.attrs:
-        raise InputError(f"load needs a file written by Solution.save, got {str(path)!r}: it has no risk or outcome.")
-    return dataset

@@ -20,10 +20,11 @@ from widelimit.problem.activations import MAKERS, NAMED, Activation, General, Wr
 from widelimit.problem.data import Empirical, Sampler
 from widelimit.problem.data.target import Opaque
 from widelimit.problem.expressions import Expression
-from widelimit.problem.initial import ConstantLaw, Explicit
+from widelimit.problem.initial import Explicit
 from widelimit.problem.neurons import Custom
 from widelimit.problem.problem import Problem
 from widelimit.problem.regularisers import Given
+from widelimit.problem.scalar_starts import ConstantLaw
 from widelimit.problem.schedules import Function
 from widelimit.solving.settings import Settings
 

@@ -15,6 +15,7 @@ from typing import TypedDict, Unpack
 
 import xarray as xr
 
+from widelimit.arguments import functions_of, instance_of, require_replicas, require_seed
 from widelimit.dynamics.methods import NonlinearFlow, ParticleFlow
 from widelimit.dynamics.solve import Observer, solve
 from widelimit.errors import require_keywords
@@ -48,14 +49,24 @@ def commute(
     replicas     networks of each route (64)
     save         how many times to save at (5)
     coordinates  "reduced" or "full"
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> both = wl.commute(problem, n=4, t_end=0.01, replicas=3, save=2)  # doctest: +SKIP
+    >>> dict(both.sizes)  # doctest: +SKIP
+    {'route': 2, 'statistic': 1, 'time': 2}
     """
+    instance_of(Problem, problem, "commute", "build one first")
     require_keywords(options, CommuteOptions.__annotations__)
+    chosen = functions_of("statistics", statistics)
     asked: CommuteOptions = {"seed": 0, "replicas": 64, "save": 5, "coordinates": "reduced", **options}
+    require_seed(asked["seed"])
+    require_replicas(asked["replicas"], 3)
     parts = []
     for i, (route, kind) in enumerate(ROUTES.items()):
         solution = solve(
             problem, kind(n, asked["coordinates"]), t_end, seed=asked["seed"] + i, replicas=asked["replicas"],
             save=asked["save"], progress=progress,
         )  # fmt: skip
-        parts.append(fluctuations(solution, statistics).assign_coords(route=route))
+        parts.append(fluctuations(solution, chosen).assign_coords(route=route))
     return xr.concat(parts, "route")

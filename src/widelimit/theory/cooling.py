@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
+from widelimit.arguments import instance_of, numbers_of
 from widelimit.errors import require, require_positive
 from widelimit.measures import Measure
 from widelimit.potentials.feature_landscape import FeatureLandscape
@@ -45,6 +46,11 @@ class Cooling:
     certificate  upper bound of E(ρ_β) − inf E from ρ_β alone
     lowest       lower bound of inf E, from all β together
     D            parameters of a neuron
+
+    >>> beta = np.array([10.0, 100.0, 1000.0])
+    >>> flat = np.zeros(3)
+    >>> round(Cooling(beta, flat, 3 / beta, flat, flat, 0.0, 6).exponent, 9)
+    1.0
     """
 
     beta: np.ndarray
@@ -77,8 +83,8 @@ def cooling(problem: Problem, betas: Sequence[float]) -> Cooling:
     >>> [round(float(x), 6) for x in cold.excess]  # D/(2β)
     [2.0, 0.2, 0.02]
     """
-    require(isinstance(problem, Problem), "cooling needs a wl.Problem", type(problem).__name__, "build one first")
-    listed = list(betas)
+    instance_of(Problem, problem, "cooling", "build one first")
+    listed = list(numbers_of("betas", betas, "[10.0, 100.0, 1000.0]"))
     for beta in listed:
         require_positive("beta", beta, "100.0")
     ordered = len(listed) >= 2 and listed == sorted(set(listed))

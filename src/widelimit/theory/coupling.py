@@ -13,21 +13,25 @@ All start from the same neurons θ_i(0); what is measured on every part is in wi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypedDict, Unpack
 
 import numpy as np
 import xarray as xr
 
+from widelimit.arguments import functions_of, instance_of, path_of, require_flag, words_of
 from widelimit.dynamics.methods import GD, SGD, MeanField, Method, NonlinearFlow, ParticleFlow
 from widelimit.dynamics.solve import Observer, solve
-from widelimit.errors import Diverged, Interrupted, require, require_count, require_keywords, require_positive
+from widelimit.errors import Interrupted, require, require_count, require_keywords, require_known, require_positive
 from widelimit.observables.moments import moment
 from widelimit.problem.problem import Problem
-from widelimit.solving.protocol import require_no_noise
-from widelimit.solving.settings import save_times
+from widelimit.solving.driver import FAILURES
+from widelimit.solving.settings import Settings, save_times
 from widelimit.solving.solution import Solution
+from widelimit.solving.whole_files import write_record
 from widelimit.theory import bounds
 from widelimit.theory.gap_parts import gap_dataset
 
@@ -38,9 +42,15 @@ CHAIN = ("PDE", "ND", "PD", "GD", "SGD")
 class Comparison:
     """The five dynamics on one coupling.
 
-    dataset    risk (dynamics, [replica,] time); risk_gap, distance, max_distance (part, [replica,] time);
-               test_gap (part, test, [replica,] time); w2 (dynamics, [replica,] time)
+    dataset    risk (dynamics, [replica,] time); risk_gap, risk_gap_error, distance, max_distance
+               (part, [replica,] time); test_gap (part, test, [replica,] time); w2 (dynamics, [replica,] time)
     solutions  the runs, by name
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> gap = wl.compare(problem, 20, 0.01, 0.1, save=3, chain=("GD", "SGD"))  # doctest: +SKIP
+    >>> gap.gap("total").shape  # doctest: +SKIP
+    (3,)
     """
 
     dataset: xr.Dataset
@@ -58,7 +68,7 @@ class Comparison:
 
     @property
     def outcome(self) -> str:
-        """ "done", "diverged" or "interrupted"."""
+        """ "done", "diverged", "stopped" or "interrupted"."""
         return self.dataset.attrs["outcome"]
 
     @property
@@ -68,19 +78,30 @@ class Comparison:
 
     def gap(self, part: str, quantity: str = "risk_gap") -> np.ndarray:
         """One quantity of one part over time, ([replica,] time)."""
+        require_known("part", part, self.parts)
+        require_known("quantity", quantity, [str(q) for q in self.dataset if "part" in self.dataset[q].dims])
         return self.dataset[quantity].sel(part=part).values
 
     def table(self, rows: int = 6) -> list[dict[str, float]]:
-        """Risk gaps at a few times, averaged over replicas in absolute value, with the mean distance of the neurons."""
+        """Risk gaps at a few times, averaged over replicas in absolute value, with how far they may be off, and the
+        mean distance of the neurons."""
+        require_count("rows", rows, "6")
         chosen = np.unique(np.linspace(0, len(self.times) - 1, min(rows, len(self.times))).round().astype(int))
-        replica_mean = abs(self.dataset[["risk_gap", "distance"]])
+        replica_mean = abs(self.dataset[["risk_gap", "risk_gap_error", "distance"]])
         if "replica" in replica_mean.dims:
             replica_mean = replica_mean.mean("replica")
         return [
             {"t": float(self.times[i]), **{p: float(replica_mean["risk_gap"].sel(part=p)[i]) for p in self.parts},
-             "distance": float(replica_mean["distance"].sel(part="total")[i])}
+             "distance": float(replica_mean["distance"].sel(part="total")[i]),
+             **{f"{p}_error": float(replica_mean["risk_gap_error"].sel(part=p)[i]) for p in self.parts}}
             for i in chosen
         ]  # fmt: skip
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write the gaps and all runs into one NetCDF file, whole or not at all; `load` gives them back."""
+        return write_record(
+            path_of("save", path), {"/": self.dataset, **{name: s.dataset for name, s in self.solutions.items()}}
+        )
 
     def __repr__(self) -> str:
         worst = {p: float(np.max(np.abs(self.gap(p)), initial=0.0)) for p in self.parts}
@@ -118,12 +139,17 @@ class Coupling:
         require_count("n", self.n, "200")
         require_positive("step", self.step, "1e-3")
         require_positive("t_end", self.t_end, "1.0")
-        names = tuple(self.chain)
+        require_flag("throw", self.throw)
+        require_known("coordinates", self.coordinates, ("full", "reduced"))
+        names = words_of("chain", self.chain, "chain=('GD', 'SGD')")
         start = CHAIN.index(names[0]) if names and names[0] in CHAIN else 0
         require(len(names) >= 2 and names == CHAIN[start : start + len(names)],
                 f"chain must be neighbours among {', '.join(CHAIN)}", names, "try chain=('GD', 'SGD')")  # fmt: skip
         full = self.coordinates == "full" or "SGD" not in names
         require(full, "SGD runs in full coordinates only", self.coordinates, "leave SGD out of the chain")
+        asked = Settings(t_end=self.t_end, seed=self.seed, save=self.save, replicas=self.replicas)
+        vars(self).update(chain=names, step=float(self.step), t_end=asked.t_end)
+        self.methods  # noqa: B018  (which check their fields)
 
     @property
     def times(self) -> list[float]:
@@ -182,10 +208,11 @@ def compare(
     >>> wl.compare(problem, n=20, step=0.01, t_end=0.1, save=3, chain=("PD", "GD", "SGD")).parts
     ('PD–GD', 'GD–SGD', 'total')
     """
-    require(isinstance(problem, Problem), "compare needs a wl.Problem", type(problem).__name__, "build one first")
+    instance_of(Problem, problem, "compare", "build one first")
+    require_flag("progress", progress, None)
     require_keywords(options, CompareOptions.__annotations__)
-    asked = Coupling(n, step, t_end, **options)
-    require_no_noise(problem, MeanField())
+    asked, chosen = Coupling(n, step, t_end, **options), functions_of("tests", tests) or _moments(problem)
+    require(not problem.is_noisy, "compare needs a problem without noise, beta = inf", problem.beta, "drop beta")
     solutions: dict[str, Solution] = {}
     outcome = "done"
     for name in asked.chain:
@@ -197,14 +224,14 @@ def compare(
             outcome = solutions[name].outcome
             break
     result = Comparison(
-        gap_dataset(problem, solutions, tests or _moments(problem), _about(problem, solutions, asked, outcome)),
+        gap_dataset(problem, solutions, chosen, _about(problem, solutions, asked, outcome)),
         solutions,
     )
     if outcome == "interrupted":
         raise Interrupted(result)
-    if outcome == "diverged" and asked.throw:
+    if outcome in FAILURES and asked.throw:
         reached = f"last good time t = {result.times[-1]:g}" if len(result.times) else "nothing was saved"
-        raise Diverged(f"{list(solutions)[-1]} diverged ({reached}): {result.advice}.", result)
+        raise FAILURES[outcome](f"{list(solutions)[-1]} {outcome} ({reached}): {result.advice}.", result)
     return result
 
 

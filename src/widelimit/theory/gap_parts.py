@@ -1,6 +1,7 @@
 """The gap between neighbouring dynamics of a chain, part by part; every part is computed from its own two runs.
 
-risk gap        R(first) − R(second), signed, so that the parts add up to the total
+risk gap        R(first) − R(second), signed, so that the parts add up to the total; it may be off by the sum of both
+                errors
 distance        mean_i and max_i |θ_i − θ'_i|, where both have neurons
 test gap        ∫χ dρ − ∫χ dρ' for test functions χ of the reduced coordinates
 W_2             of every cloud to the limit, in reduced coordinates
@@ -33,6 +34,7 @@ def gap_dataset(
     over = ("replica", "time") if solutions[names[-1]].replicas else ("time",)
     replicas = solutions[names[-1]].replicas
     risk = {name: _spread(s, s.risk[..., :count], replicas) for name, s in solutions.items()}
+    error = {name: _spread(s, s.error[..., :count], replicas) for name, s in solutions.items()}
     measured = {name: _statistics(problem, s, solutions.get("PDE"), tests, count) for name, s in solutions.items()}
     measured = {
         name: (_spread(solutions[name], far, replicas), _spread(solutions[name], values, replicas))
@@ -44,6 +46,7 @@ def gap_dataset(
         "risk": (("dynamics", *over), np.stack(list(risk.values()))),
         "w2": (("dynamics", *over), np.stack([m[0] for m in measured.values()])),
         "risk_gap": (("part", *over), _stack([risk[a] - risk[b] for a, b in pairs], risk[names[0]].shape)),
+        "risk_gap_error": (("part", *over), _stack([error[a] + error[b] for a, b in pairs], risk[names[0]].shape)),
         "distance": (("part", *over), _stack([g[0] for g in gaps], risk[names[0]].shape)),
         "max_distance": (("part", *over), _stack([g[1] for g in gaps], risk[names[0]].shape)),
         "test_gap": (("part", "test", *over),

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from widelimit.arguments import instance_of
 from widelimit.errors import InputError, require, require_count
 from widelimit.measures import Cloud, Density, Measure
 from widelimit.observables.density import binned_density
@@ -67,6 +68,11 @@ class Gibbs:
                  for a sample
     error        of the risk: for a sample the standard error over independent runs, drift and bias of finite width;
                  where nodes or draws stand for the data theirs; else 0
+
+    >>> import widelimit as wl
+    >>> law = wl.Gibbs(wl.Cloud([[1.0]], [1.0], ("r",)), None, risk=0.5, free_energy=0.7, gap=1e-9, beta=20.0)
+    >>> law.risk
+    0.5
     """
 
     rho: Measure = field(repr=False)
@@ -83,6 +89,8 @@ class Gibbs:
         On a quadrature: mass over weight at every node, its logarithm interpolated and averaged over the bin, because
         bins would show the nodes; 0 between panels. A law on a grid keeps its cells, a sample is binned.
         """
+        require_count("bins", bins, "120")
+        bins = int(bins)
         if isinstance(self.rho, Density):
             return self.rho.marginal(coordinate)
         column = self.rho.column(coordinate)
@@ -224,13 +232,13 @@ def _require_no_grid(points: Any, on: Any, names: tuple[str, ...]) -> None:
 
 
 def _check(problem: Problem, points: Any) -> None:
-    require(isinstance(problem, Problem), "gibbs needs a wl.Problem", type(problem).__name__, "build one first")
+    instance_of(Problem, problem, "gibbs", "build one first")
     require(math.isfinite(problem.beta), "the Gibbs law needs noise, a finite beta", problem.beta, "try beta=100.0")
     require(problem.ridge > 0, "the Gibbs law needs a ridge > 0 to have mass one", problem.ridge, "try ridge=0.1")
     free = problem.neuron.inner == "free" and all(problem.neuron.trained)
     require(free, "the Gibbs law needs neurons that move freely", problem.neuron, "train every block, inner='free'")
     if points is not None:
-        require_count("points", points, "512")
+        require_count("points", points, "256")
     finite = all(math.isfinite(g.d) for g in problem.groups)
     require(finite, "the Gibbs law needs a finite dimension", math.inf, "choose a finite d")
 

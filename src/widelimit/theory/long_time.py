@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from widelimit.arguments import instance_of, numbers_of, require_replicas, require_seed
 from widelimit.dynamics.methods import ParticleFlow
 from widelimit.dynamics.solve import solve
-from widelimit.errors import require, require_count, require_positive
+from widelimit.errors import require, require_positive
 from widelimit.measures import Density
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Constant
@@ -39,6 +40,11 @@ class Decay:
     factor   C
     fitted   which saves the fit has seen
     misfit   largest |log(excess) − log(fit)| among them
+
+    >>> import widelimit as wl
+    >>> t = np.linspace(0.0, 1.0, 3)
+    >>> wl.Decay(t, np.exp(-2 * t), 2.0, 1.0, t > 0.2, 0.0).rate
+    2.0
     """
 
     clock: np.ndarray
@@ -50,7 +56,16 @@ class Decay:
 
 
 def decay(problem: Problem, solution: Solution) -> Decay:
-    """The rate at which the free energy of a `FiniteVolume` run reaches that of the Gibbs law."""
+    """The rate at which the free energy of a `FiniteVolume` run reaches that of the Gibbs law.
+
+    >>> import widelimit as wl
+    >>> try:
+    ...     wl.decay("problem", "solution")
+    ... except wl.InputError as error:
+    ...     print(error)
+    decay needs a wl.Problem, got 'str': build one first.
+    """
+    instance_of(Problem, problem, "decay", "build one first")
     good = isinstance(solution, Solution) and solution.name == "FiniteVolume"
     require(good, "decay needs a solution of FiniteVolume", solution, "solve with FiniteVolume()")
     cells = solution.final
@@ -74,6 +89,10 @@ class Bias:
     bias      mean over runs and times, less R(ρ_*)
     error     its standard error over the runs
     exponent  slope of log bias against log N
+
+    >>> import widelimit as wl
+    >>> wl.Bias(np.array([10, 20]), np.array([0.2, 0.1]), np.array([0.01, 0.01]), -1.0).exponent
+    -1.0
     """
 
     n: np.ndarray
@@ -97,13 +116,23 @@ def particle_bias(
     replicas  independent runs of each
     t_end     long enough to come to rest; the second half of the run counts
     step      of the splitting scheme
+
+    >>> import widelimit as wl
+    >>> noisy = wl.Problem(
+    ...     wl.data.gaussian_classes(3, 0.5), wl.neurons.ridge("x"), wl.initial.gaussian(1.0), ridge=0.5, beta=9.0
+    ... )
+    >>> wl.particle_bias(noisy, [4, 8], replicas=2, t_end=0.02, step=0.01).n  # doctest: +SKIP
+    array([4, 8])
     """
-    listed = list(sizes)
-    for n in listed:
-        require_count("n", n, "100")
+    instance_of(Problem, problem, "particle_bias", "build one first")
+    widths = numbers_of("sizes", sizes, "[25, 50, 100]")
+    whole = all(n >= 1 and n == int(n) for n in widths)
+    require(whole, "sizes must be whole numbers of at least 1", sizes, "try [25, 50, 100]")
+    listed = [int(n) for n in widths]
     require(len(listed) >= 2, "a bias needs two or more widths", listed, "try [25, 50, 100]")
-    require_count("replicas", replicas, "64")
-    require(replicas >= 2, "an error bar needs at least 2 replicas", replicas, "try replicas=64")
+    require_replicas(replicas, 2)
+    require_seed(seed)
+    require_positive("step", step, "1e-2")
     require_positive("t_end", t_end, "10.0")
     plain, law = replace(problem, schedule=Constant()), gibbs(problem)
     bias, error = [], []

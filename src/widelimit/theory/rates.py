@@ -23,11 +23,12 @@ from typing import TypedDict, Unpack
 import numpy as np
 import xarray as xr
 
+from widelimit.arguments import instance_of, numbers_of
 from widelimit.errors import require, require_count, require_keywords, require_known
 from widelimit.problem.data import GaussianClasses, IndexModel, MultiIndex, SingleIndex
 from widelimit.problem.problem import Problem
 from widelimit.theory.bounds import EXPONENTS
-from widelimit.theory.coupling import Comparison, compare
+from widelimit.theory.coupling import Comparison, Coupling, compare
 
 CHAINS = {"n": ("PDE", "ND", "PD"), "step": ("PD", "GD", "SGD"), "d": ("ND", "PD", "GD", "SGD")}
 QUANTITIES = ("distance", "max distance", "W2", "risk spread", "risk bias")
@@ -37,7 +38,13 @@ Samples = dict[tuple[str, str], np.ndarray]  # one number per replica for every 
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Measured exponents; ``dataset`` has gap (quantity, part, x) and exponent, low, high, theory (quantity, part)."""
+    """Measured exponents; ``dataset`` has gap (quantity, part, x) and exponent, low, high, theory (quantity, part).
+
+    >>> cells = {"exponent": (("quantity", "part"), [[-0.5]])}
+    >>> cells |= {name: (("quantity", "part"), [[0.0]]) for name in ("low", "high", "theory")}
+    >>> Rates(xr.Dataset(cells, {"quantity": ["distance"], "part": ["ND–PD"]})).exponent("ND–PD", "distance")[0]
+    -0.5
+    """
 
     dataset: xr.Dataset
 
@@ -54,6 +61,8 @@ class Rates:
 
     def exponent(self, part: str, quantity: str) -> tuple[float, float, float]:
         """The exponent of one part and its interval: (value, low, high)."""
+        require_known("part", part, [str(p) for p in self.dataset["part"].values])
+        require_known("quantity", quantity, QUANTITIES)
         cell = self.dataset.sel(part=part, quantity=quantity)
         return float(cell["exponent"]), float(cell["low"]), float(cell["high"])
 
@@ -102,23 +111,32 @@ def rates(
     chain        which dynamics, as in `compare` (default: those whose gap depends on it)
     coordinates  "full" or "reduced"
     points       that carry the limit (400)
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    >>> few = {"t_end": 0.02, "replicas": 4, "chain": ("GD", "SGD")}
+    >>> wl.rates(problem, "step", [0.01, 0.005, 0.002], n=4, **few).dataset.attrs["over"]  # doctest: +SKIP
+    'step'
     """
-    require(isinstance(problem, Problem), "rates needs a wl.Problem", type(problem).__name__, "build one first")
+    instance_of(Problem, problem, "rates", "build one first")
     require_known("variable", over, tuple(CHAINS))
     require_keywords(options, DEFAULTS)
     asked: RatesOptions = {**DEFAULTS, **options}
-    spots = sorted({float(v) for v in values})
+    spots = sorted({*numbers_of("values", values, "values=[100, 200, 400]")})
     require(len(spots) >= 3 and spots[0] > 0, "values must be three or more positive numbers", values, "add some")
     replicas = asked["replicas"]
     require_count("replicas", replicas, "32")
     require(replicas >= 4, "an interval needs at least 4 replicas", replicas, "try replicas=32")
+    chain = CHAINS[over] if asked["chain"] is None else asked["chain"]
+    Coupling(asked["n"], asked["step"], asked["t_end"], asked["seed"], replicas, 6, chain,
+             asked["coordinates"], asked["points"])  # fmt: skip
     samples: list[Samples] = []
     for value in spots:
         n, step = int(value) if over == "n" else asked["n"], value if over == "step" else asked["step"]
         place = _with_dimension(problem, int(value)) if over == "d" else problem
         result = compare(
             place, n, step, asked["t_end"], seed=asked["seed"], replicas=replicas, save=6, progress=progress,
-            chain=asked["chain"] or CHAINS[over], coordinates=asked["coordinates"], points=asked["points"],
+            chain=chain, coordinates=asked["coordinates"], points=asked["points"],
         )  # fmt: skip
         samples.append(_samples(result))
     return Rates(_dataset(over, spots, samples, replicas, asked["seed"]))

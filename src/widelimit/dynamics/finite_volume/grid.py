@@ -11,12 +11,13 @@ other sides grow by cells of the same width, so that masses are never interpolat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr
 
 from widelimit.errors import InputError, require, shortened
+from widelimit.frozen import Frozen, static
 from widelimit.measures import Density
 from widelimit.problem.initial import Explicit, Factor
 from widelimit.problem.problem import Problem
@@ -32,16 +33,15 @@ OUTSIDE = 1e-9  # mass of the start that may lie outside of a box
 Box = tuple[tuple[float, float], ...] | None
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(Frozen):
     """Equal cells of one coordinate; ``dimension`` as in `Density`."""
 
-    name: str
+    name: str = static()
     low: float
     width: float
     cells: int
-    dimension: float | None
-    can_grow: bool
+    dimension: float | None = static()
+    can_grow: bool = static()
 
     @property
     def edges(self) -> np.ndarray:
@@ -63,8 +63,7 @@ class Axis:
         return replace(self, low=self.low - below * self.width, cells=self.cells + below + above)
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(Frozen):
     """Cells in one or more coordinates: the product of the axes."""
 
     axes: tuple[Axis, ...]
@@ -90,8 +89,7 @@ class Grid:
         return (self.held_back(masses) > most) & np.array([axis.ends for axis in self.axes])
 
 
-@dataclass(frozen=True)
-class Mass:
+class Mass(Frozen, eq=False):
     """The state of a run on a grid: masses, and the step to try next where steps adapt."""
 
     grid: Grid

@@ -21,7 +21,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import ot  # type: ignore[import-untyped]
 from scipy.optimize import NoConvergence, anderson
 from scipy.spatial.distance import cdist
 
@@ -30,11 +29,14 @@ from widelimit.dynamics.finite_volume.grid import Mass, initial_grid
 from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.rules import rules_of
 from widelimit.errors import InputError, require
+from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import proximal_steps, whole_steps
 from widelimit.solving.protocol import CellView, Run, Tick
+
+ot = OnFirstUse("ot")
 
 CELLS = 40
 MOST_CELLS = 20_000  # whose plan still fits in memory

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from jax import Array
 
-from widelimit.errors import InputError, require_known
+from widelimit.errors import InputError, require, require_known
 from widelimit.problem.activations.activation import Activation
 from widelimit.problem.activations.from_expression import Written, custom
 from widelimit.problem.activations.general import General
@@ -86,10 +86,20 @@ def activation(choice: Choice) -> Activation:
 
 
 def name_of(choice: Activation) -> str:
-    """How an activation is called: by its name, as an expression, or by the call that made it."""
+    """How an activation is called: by its name, as an expression, or by the call that made it.
+
+    >>> name_of(truncated_relu)
+    'truncated_relu'
+    """
+    good = isinstance(choice, Activation)
+    require(good, "name_of needs an activation", type(choice).__name__, "try name_of(activation('relu'))")
     for name, known in NAMED.items():
         if type(known) is type(choice) and known == choice:
             return name
     if isinstance(choice, Written) and choice.kinks is None:
         return str(choice.function)
     return repr(choice)
+
+
+def __dir__() -> list[str]:
+    return __all__

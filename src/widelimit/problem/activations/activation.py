@@ -8,11 +8,12 @@ its form is two hinges.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 
+import numpy as np
 from jax import Array
 
-from widelimit.errors import InputError
+from widelimit.arguments import array_of
+from widelimit.errors import InputError, require, shown
 from widelimit.frozen import Value
 
 
@@ -36,16 +37,22 @@ class Activation(Value, ABC):
 
 def as_floats(values: object, expected: str) -> tuple[float, ...]:
     """A tuple of floats."""
-    try:
-        return tuple(float(v) for v in values)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        raise InputError(f"{expected}, got {values!r}: see its docstring.") from None
+    numbers: tuple[float, ...] = tuple(_numbers(values, "(n,)", expected).tolist())
+    return numbers
 
 
 def as_points(values: object, expected: str) -> tuple[tuple[float, float], ...]:
     """A tuple of pairs of floats."""
+    if isinstance(values, list | tuple) and not values:
+        return ()
+    array = _numbers(values, "(n, 2)", expected)
+    require(array.shape[1] == 2, expected, values, "see its docstring")
+    return tuple((t, v) for t, v in array.tolist())
+
+
+def _numbers(values: object, shape: str, expected: str) -> np.ndarray:
+    """An array of numbers."""
     try:
-        rows: Iterable[tuple[float, float]] = values  # type: ignore[assignment]
-        return tuple((float(t), float(v)) for t, v in rows)
-    except (TypeError, ValueError):
-        raise InputError(f"{expected}, got {values!r}: see its docstring.") from None
+        return array_of("", values, shape, "")
+    except InputError:
+        raise InputError(f"{expected}, got {shown(values)}: see its docstring.") from None

@@ -76,6 +76,9 @@ def custom(
 
     ``kinks`` are the points where it is not smooth, such as those where its slope jumps: they are found, list them if
     you know them better. ``derivative`` is σ' where you know it better than automatic differentiation does.
+
+    >>> custom("max(x, 0) - 1").form.knots
+    (0.0,)
     """
     if isinstance(function, str | Expression):
         return Written(function, kinks)

@@ -29,6 +29,9 @@ class Hinges(Activation):
     jumps      by how much
     intercept  value at 0 of the line left of all knots
     slope      of that line
+
+    >>> float(hinges([0.0, 1.0], [1.0, -1.0])(3.0))
+    1.0
     """
 
     word: ClassVar[str] = "hinges"
@@ -105,6 +108,9 @@ class Ramp(Activation):
 
     start  (t, σ(t)) where it begins to rise
     end    (t, σ(t)) where it ends
+
+    >>> float(ramp((0.0, 0.0), (2.0, 1.0))(1.0))
+    0.5
     """
 
     word: ClassVar[str] = "ramp"

@@ -20,3 +20,7 @@ __all__ = [
     "DataLaw", "Empirical", "GaussianClasses", "Hypercube", "IndexModel", "MultiIndex", "Sampler", "SingleIndex",
     "SphereLaw", "empirical", "gaussian_classes", "hypercube", "multi_index", "sampler", "single_index", "sphere",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -24,6 +24,7 @@ import numpy as np
 from jax import Array
 from jax.typing import DTypeLike
 
+from widelimit.arguments import numbers_of
 from widelimit.errors import is_finite, is_number, require
 from widelimit.frozen import As, argument, count, static
 from widelimit.problem.data.data_law import (
@@ -72,8 +73,9 @@ class GaussianClasses(DataLaw):
         """One way to tell the classes apart, and as many labels and weights as classes."""
         check_dimension(self.d)
         self._check_informative()
-        given = (self.delta, self.deviations)
-        require(given.count(None) == 1, "gaussian_classes needs either delta or deviations", given, "try delta=0.5")
+        one = (self.delta is None) != (self.deviations is None)
+        require(one, "gaussian_classes needs either delta or deviations", (self.delta, self.deviations),
+                "try delta=0.5")  # fmt: skip
         if self.delta is not None:
             good = is_number(self.delta) and 0 < self.delta < 1
             require(good, "delta must lie strictly between 0 and 1", self.delta, "try delta=0.5")
@@ -94,12 +96,9 @@ class GaussianClasses(DataLaw):
         values = getattr(self, name)
         if values is None:
             return
-        try:
-            numbers = tuple(float(v) for v in values)
-        except (TypeError, ValueError):
-            numbers = ()
-        good = len(numbers) >= least and all(map(is_finite, numbers))
-        require(good, f"{name} must be a list of {least} or more numbers", values, f"try {name}=[1.5, 0.5]")
+        kind = f"a list of {least} or more numbers"
+        numbers = numbers_of(name, values, f"{name}=[1.5, 0.5]", kind)
+        require(len(numbers) >= least, f"{name} must be {kind}", values, f"try {name}=[1.5, 0.5]")
         self.settle(**{name: numbers})
 
     def _check_informative(self) -> None:

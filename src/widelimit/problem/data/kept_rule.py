@@ -16,8 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
-from scipy.special import ndtr
+from scipy.special import gammaincinv, ndtr
 
 from widelimit.problem.data.breaks import Breaks, breaks_of
 from widelimit.problem.data.nodes import (
@@ -130,6 +129,6 @@ def _shuffled(k: int, d: float, points: int) -> Rule:
     if math.isinf(d):
         return shuffled_normals(k, points)
     x, weights = shuffled_normals(k + 1, points)
-    rest = stats.chi2(d - k).ppf(ndtr(x[:, k]))
+    rest = 2 * gammaincinv((d - k) / 2, ndtr(x[:, k]))
     g = x[:, :k]
     return math.sqrt(d) * g / np.sqrt((g**2).sum(axis=1) + rest)[:, None], weights

@@ -20,14 +20,17 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
+
+from widelimit.on_first_use import OnFirstUse
+
+qmc = OnFirstUse("scipy.stats.qmc")
 
 Rule = tuple[np.ndarray, np.ndarray]  # nodes and weights
 HalfLaw = Callable[..., Rule]  # a parameter in (0, 1) → points of the half line, and their density in it
 
 REACH = 14.0  # the half line ends here: φ(14) is 1e-43
 SCRAMBLINGS = 16
-WIDER = 2.4  # how much wider the law of shuffled points is, k (t² − 1)
+WIDER = 2.4  # how much wider the law of wide points is, k (t² − 1)
 PANEL = 16  # nodes of a panel
 
 
@@ -39,7 +42,14 @@ def half_line_rule(points: int, law: HalfLaw, *parameters: float) -> Rule:
     v = ((np.arange(panels)[:, None] + (x + 1) / 2) / panels).ravel()
     grid, density = law(v, *parameters)
     mass = np.tile(w, panels) * density
-    mass = mass / mass.sum()
+    alpha, beta = recurrence(grid, mass / mass.sum(), points)
+    jacobi = np.diag(alpha) + np.diag(np.sqrt(beta[1:]), 1) + np.diag(np.sqrt(beta[1:]), -1)
+    nodes, vectors = np.linalg.eigh(jacobi)
+    return nodes, vectors[0] ** 2
+
+
+def recurrence(grid: np.ndarray, mass: np.ndarray, points: int) -> Rule:
+    """α_j and β_j, j < points, of the orthonormal polynomials √β_{j+1} p_{j+1} = (z − α_j) p_j − √β_j p_{j−1}."""
     alpha, beta = np.zeros(points), np.zeros(points)
     before, now = np.zeros_like(grid), np.ones_like(grid)
     for j in range(points):
@@ -49,9 +59,7 @@ def half_line_rule(points: int, law: HalfLaw, *parameters: float) -> Rule:
         if j + 1 < points:
             beta[j + 1] = norm
         before, now = now, after / np.sqrt(norm)
-    jacobi = np.diag(alpha) + np.diag(np.sqrt(beta[1:]), 1) + np.diag(np.sqrt(beta[1:]), -1)
-    nodes, vectors = np.linalg.eigh(jacobi)
-    return nodes, vectors[0] ** 2
+    return alpha, beta
 
 
 def normal_half(v: np.ndarray) -> Rule:
@@ -96,16 +104,22 @@ def sobol_normals(k: int, points: int, seed: int = 0) -> Rule:
     return ndtri(np.clip(cube, 1e-15, 1 - 1e-15)), np.full(len(cube), 1 / len(cube))
 
 
-def shuffled_normals(k: int, points: int) -> Rule:
-    """SCRAMBLINGS independent sets of nodes of N(0, I_k), one after the other, of equal mass.
+def wide_normals(k: int, points: int, seed: int = 0) -> Rule:
+    """Nodes of N(0, I_k) that reach into its tails: Sobol points of the wider law N(0, t² I), and their weights.
 
-    They are Sobol points of the wider law N(0, t² I) with weights ∝ exp(−|z|²/2 + |z|²/(2t²)), because the mean of a
-    label that grows with z comes from the tails, which points of the law itself reach too rarely.
+    Weights are ∝ exp(−|z|²/2 + |z|²/(2t²)). What grows with z has its mean from the tails, which points of the law
+    itself reach too rarely.
     """
     t = math.sqrt(1 + WIDER / k)
-    sets = [t * sobol_normals(k, -(-points // SCRAMBLINGS), seed)[0] for seed in range(SCRAMBLINGS)]
-    masses = [np.exp(-(z**2).sum(axis=1) * (1 - 1 / t**2) / 2) for z in sets]
-    return np.concatenate(sets), np.concatenate([p / p.sum() for p in masses]) / SCRAMBLINGS
+    z = t * sobol_normals(k, points, seed)[0]
+    p = np.exp(-(z**2).sum(axis=1) * (1 - 1 / t**2) / 2)
+    return z, p / p.sum()
+
+
+def shuffled_normals(k: int, points: int) -> Rule:
+    """SCRAMBLINGS independent sets of wide nodes of N(0, I_k), one after the other, of equal mass."""
+    sets = [wide_normals(k, -(-points // SCRAMBLINGS), seed) for seed in range(SCRAMBLINGS)]
+    return np.concatenate([z for z, _ in sets]), np.concatenate([p for _, p in sets]) / SCRAMBLINGS
 
 
 def corners(k: int) -> Rule:

@@ -18,8 +18,9 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
+from widelimit.arguments import array_of, require_seed
 from widelimit.errors import InputError, is_finite, require
-from widelimit.frozen import As, OfArrays, count, static
+from widelimit.frozen import As, OfArrays, count, static, yes_or_no
 from widelimit.problem.data.data_law import SAMPLES, DataLaw
 
 
@@ -37,22 +38,15 @@ class Empirical(OfArrays, DataLaw, eq=False):
 
     x: As[ArrayLike, np.ndarray]
     y: As[ArrayLike, np.ndarray]
-    replacement: bool = static(default=True)
+    replacement: bool = yes_or_no(default=True)
     source: tuple[tuple[str, object], ...] = static(default=(), compare=False)
 
     def validate(self) -> None:
         """Arrays of finite numbers that fit together; they are copied and cannot be written."""
-        try:
-            x, y = np.array(self.x, float), np.array(self.y, float)
-        except (TypeError, ValueError):
-            x, y = np.empty(0), np.empty(0)
-        good = x.ndim == 2 and x.size > 0 and y.shape == (len(x),)
-        require(
-            good and bool(np.isfinite(x).all() and np.isfinite(y).all()),
-            "a data set needs finite numbers, x of shape (M, d) and y of shape (M,)",
-            (_shape(self.x), _shape(self.y)),
-            "reshape them",
-        )
+        x = array_of("x of a data set", self.x, "(M, d)", "reshape it", finite=True).copy()
+        y = array_of("y of a data set", self.y, "(M,)", "reshape it", finite=True).copy()
+        require(x.size > 0 and len(x) == len(y), "a data set needs finite numbers, x of shape (M, d) and y (M,)",
+                (x.shape, y.shape), "give one label for every row")  # fmt: skip
         x.flags.writeable = y.flags.writeable = False
         self.settle(x=x, y=y, replacement=bool(self.replacement))
 
@@ -60,6 +54,12 @@ class Empirical(OfArrays, DataLaw, eq=False):
     def d(self) -> int:
         """Columns of x."""
         return self.x.shape[1]
+
+    def __repr__(self) -> str:
+        if self.source:
+            return super().__repr__()
+        more = "" if self.replacement else ", replacement=False"
+        return f"empirical(<{len(self.y)} rows of {self.d} columns>{more})"
 
     @property
     def arguments(self) -> Mapping[str, Any]:
@@ -102,6 +102,8 @@ class Empirical(OfArrays, DataLaw, eq=False):
         """Two data sets with a random ``fraction`` of the rows in the second: for training and for testing."""
         good = is_finite(fraction) and 0 < fraction < 1
         require(good, "the fraction of rows for testing must lie in (0, 1)", fraction, "try 0.25")
+        require_seed(seed)
+        require(len(self.y) > 1, "a data set must have two rows or more to be split", len(self.y), "add rows")
         order = np.random.default_rng(seed).permutation(len(self.y))
         cut = min(max(round(fraction * len(order)), 1), len(order) - 1)
         test, train = order[:cut], order[cut:]
@@ -152,11 +154,3 @@ class Sampler(DataLaw):
 
 
 empirical, sampler = Empirical, Sampler
-
-
-def _shape(values: ArrayLike) -> object:
-    """The shape of something that may have none."""
-    try:
-        return np.shape(values)
-    except ValueError:
-        return "rows of different lengths"

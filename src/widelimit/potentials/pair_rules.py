@@ -1,0 +1,167 @@
+"""The pairwise kernel by a rule of its own for every pair, at every correlation.
+
+    K = E σ(h) σ(h'),   h = m + s g,   h' = m' + s' (c g + q g'),   q = √(1 − c²),   g, g' independent, N(0, 1)
+
+    ∂K/∂m = E σ'(h) σ(h'),    ∂K/∂s = E g σ'(h) σ(h'),      ∂K/∂c = s s' E σ'(h) σ'(h')      finite at c = ±1 too
+    ∂K/∂m' = E σ(h) σ'(h'),   ∂K/∂s' = E (c g + q g') σ(h) σ'(h')
+
+Scheme: for every g of a rule a rule in g'. The rules are those of widelimit.potentials.direct_rules, evenly spaced, or
+Gauss–Legendre between the kinks, on equal parts of [−12.5, 12.5], as many as the deviations max(s, s') and q s' need:
+how far a rule reaches is measured there for every σ. Panels in g end where h meets a kink, and around the place where
+h' does at g' = 0, where the mean over g' bends within a few q/|c|.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from widelimit.potentials.direct_rules import REACH, RUNGS, ladder
+from widelimit.potentials.normal import density
+from widelimit.problem.activations import Activation, General
+
+EVEN, GAUSS = 48, RUNGS[0] // 8  # nodes of a part, without kinks and between them
+PRODUCT = math.sqrt(2)  # by which a product σσ' asks for more nodes than σ: frequencies of Gaussian decay add
+LAYER = 8.5  # standard deviations, beyond which a kink is not felt
+PAIRS = 32  # at a time
+MOST = 512  # parts of a panel
+
+
+class Pair(NamedTuple):
+    """Two families of Gaussian pre-activations: means m (n,), m' (n',), deviations s, s', correlations c (n, n')."""
+
+    m: Array
+    s: Array
+    m2: Array
+    s2: Array
+    corr: Array
+
+
+class Parts(NamedTuple):
+    """Nodes x and weights of a part [0, 1], the largest product of s and a length that they serve, and the kinks."""
+
+    x: np.ndarray
+    weights: np.ndarray
+    reach: float
+    bends: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def parts_of(activation: General) -> Parts:
+    """The rule of a function."""
+    first, bends = ladder(activation)[0] / PRODUCT, np.array(activation.bends)
+    if not bends.size:
+        spacing = 2 * REACH / RUNGS[0]
+        return Parts((np.arange(EVEN) + 0.5) / EVEN, np.full(EVEN, 1 / EVEN), first * EVEN * spacing, bends)
+    x, weights = np.polynomial.legendre.leggauss(GAUSS)
+    return Parts((1 + x) / 2, weights / 2, first * REACH, bends)
+
+
+def by_rule(activation: Activation, at: Pair, needed: Array) -> Array:
+    """K of the pairs that are ``needed`` (n, n'), 0 for the others; differentiable in the numbers of the pair."""
+    return _by_rule(activation, at, needed)
+
+
+@jax.custom_jvp
+def _by_rule(activation: Activation, at: Pair, needed: Array) -> Array:
+    return _of_needed(activation, at, needed)[0]
+
+
+@_by_rule.defjvp
+def _(at: tuple[Activation, Pair, Array], moves: tuple[Activation, Pair, Array]) -> tuple[Array, Array]:
+    value, *slopes = _of_needed(*at)
+    m, s, m2, s2, corr = moves[1]
+    steps = (m[:, None], s[:, None], m2, s2, corr)
+    return value, sum((slope * step for slope, step in zip(slopes, steps, strict=True)), jnp.zeros_like(value))
+
+
+def _of_needed(activation: Activation, at: Pair, needed: Array) -> Array:
+    """K and its slopes in m, s, m', s', c for the needed pairs, (6, n, n'), a bounded number of them at a time."""
+    n, n2 = needed.shape
+    size = min(PAIRS, n * n2)
+    places = jnp.nonzero(needed.ravel(), size=-(-n * n2 // size) * size, fill_value=n * n2)[0]
+
+    def add(k: Array, found: Array) -> Array:
+        some = jax.lax.dynamic_slice(places, (k * size,), (size,))
+        i, j = jnp.divmod(jnp.minimum(some, n * n2 - 1), n2)
+        some_pairs = Pair(at.m[i], at.s[i], at.m2[j], at.s2[j], at.corr[i, j])
+        return found.at[:, some].set(value_and_slopes(activation, some_pairs), mode="drop")
+
+    batches = -(-jnp.sum(needed) // size)
+    return jax.lax.fori_loop(0, batches, add, jnp.zeros((6, n * n2))).reshape(6, n, n2)
+
+
+def value_and_slopes(activation: Activation, at: Pair) -> Array:
+    """K and its slopes in m, s, m', s', c for pairs whose numbers have one shape (pairs,), (6, pairs)."""
+    sigma = activation if isinstance(activation, General) else General(activation, (), type(activation).__name__)
+    rule = parts_of(sigma)
+    m, s, m2, s2, corr = (x[:, None] for x in at)
+    q = jnp.sqrt(jnp.maximum((1 - corr) * (1 + corr), 0.0))
+
+    def term(g: Array, w: Array) -> Array:
+        value, slope = _jet(sigma, m + s * g)
+        other, other_slope, tilted = _given(rule, sigma, m2 + s2 * corr * g, s2 * q)
+        both = (
+            value * other, slope * other, g * slope * other, value * other_slope,
+            value * (corr * g * other_slope + q * tilted), s * s2 * slope * other_slope,
+        )  # fmt: skip
+        return jnp.stack([jnp.sum(w * x, axis=1) for x in both])
+
+    width = LAYER * q / jnp.maximum(jnp.abs(corr), 0.5)
+    middle = _scores(rule, m2, s2 * corr)
+    breaks = [_scores(rule, m, s), middle - width, middle, middle + width]
+    edges = jnp.sort(_edges(jnp.concatenate(breaks, axis=1)), axis=0)
+    return _sum_parts(rule, edges, jnp.maximum(at.s, at.s2), term)
+
+
+def _given(rule: Parts, sigma: General, mean: Array, deviation: Array) -> Array:
+    """E σ(h'), E σ'(h') and E g' σ'(h') of h' = mean + deviation g', (3, pairs, nodes)."""
+
+    def term(g: Array, w: Array) -> Array:
+        value, slope = _jet(sigma, mean[..., None] + deviation[..., None] * g)
+        return jnp.stack([jnp.sum(w * x, axis=-1) for x in (value, slope, g * slope)])
+
+    edges = _edges(_scores(rule, mean[..., None], deviation[..., None]))
+    return _sum_parts(rule, edges, deviation, term)
+
+
+def _jet(sigma: General, x: Array) -> tuple[Array, Array]:
+    """σ and σ'."""
+    return jax.jvp(sigma, (x,), (jnp.ones_like(x),))
+
+
+def _scores(rule: Parts, mean: Array, deviation: Array) -> Array:
+    """(t − mean)/deviation for every kink t, on the last axis."""
+    safe = jnp.where(jnp.abs(deviation) < 1e-200, 1e-200, deviation)
+    return jnp.clip((rule.bends - mean) / safe, -REACH, REACH)
+
+
+def _edges(breaks: Array) -> Array:
+    """Ends of the panels, on a new first axis; the same for all where there are no breaks."""
+    inner = jnp.moveaxis(jnp.clip(breaks, -REACH, REACH), -1, 0)
+    end = jnp.full((1, *inner.shape[1:]) if len(inner) else (1,) * inner.ndim, REACH)
+    return jnp.concatenate([-end, inner, end] if len(inner) else [-end, end])
+
+
+def _sum_parts(rule: Parts, edges: Array, deviation: Array, term: Callable[[Array, Array], Array]) -> Array:
+    """Σ over panels and their parts of term(nodes, weights × density), both (…, nodes) for edges (panels + 1, …)."""
+    load = jnp.max(jnp.diff(edges, axis=0) * deviation, axis=range(1, edges.ndim)) / rule.reach
+    parts = jnp.clip(jnp.ceil(load), 1, MOST).astype(int)
+    ends = jnp.cumsum(parts)
+
+    def add(k: Array | int, total: Array) -> Array:
+        panel = jnp.searchsorted(ends, k, side="right")
+        left, right = edges[panel][..., None], edges[panel + 1][..., None]
+        step = (right - left) / parts[panel]
+        g = left + step * (k - ends[panel] + parts[panel] + rule.x)
+        return total + term(g, step * rule.weights * density(g))
+
+    shape = jax.eval_shape(partial(add, 0), jnp.zeros(())).shape
+    return jax.lax.fori_loop(0, ends[-1], add, jnp.zeros(shape))

@@ -1,0 +1,221 @@
+"""Flows without noise, by adaptive steps.
+
+    explicit   Tsit5 (diffrax), order 5
+    implicit   RODAS, order 4, widelimit.solving.rosenbrock: for stiff flows
+
+    h Λ > LIMITED      the explicit scheme is held back by its stability, not by its error
+    h   mean step,     Λ   the fastest rate of the flow, the largest |eigenvalue| of ∂velocity/∂y
+
+A flow is solved explicitly. Where a thousand steps are not enough and stability is what holds them back, or very many
+are still to go, the implicit scheme takes over; if its steps turn out not to be much longer it hands back for a while.
+``stiff`` of the method decides instead. Radii are brought back to the origin after every step that passed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, cast
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from widelimit.errors import GaveUp, require
+from widelimit.frozen import Frozen, static
+from widelimit.potentials.landscape import Landscape
+from widelimit.problem.problem import Problem
+from widelimit.solving.clock import stretches
+from widelimit.solving.flows import Flow, VectorField
+from widelimit.solving.protocol import State
+from widelimit.solving.replicas import Leg, Plan, compiled
+from widelimit.solving.rosenbrock import Rodas
+
+MAX_STEPS = 200_000  # between two saves
+STEPS_PER_CALL = {False: 1000, True: 100}  # explicit, implicit
+LIMITED = 2.0  # Tsit5 is stable up to hΛ = 3.3
+MANY = 20_000  # steps still to go at which the implicit scheme is tried whatever holds the explicit one back
+GAIN = 4.0  # an implicit step costs a few explicit ones
+NOT_FINITE = "a velocity is not finite: start elsewhere, or shorten t_end"
+KINK = 100.0  # width of the narrowest kink, in units of the relative tolerance
+MOST_COUPLED = 3000
+POWERS = 30  # of the power iteration
+
+
+class Solver(Frozen):
+    """Tolerances of the adaptive solver, per step, and whether it is implicit; None: it decides by itself."""
+
+    rtol: float
+    atol: float
+    stiff: bool | None = static()
+
+
+class Span(NamedTuple):
+    """From where to where, on the clock or in time."""
+
+    start: float
+    stop: float
+
+
+class Reached(NamedTuple):
+    """How far the solver has come: the state, the reading of the clock there, and the steps of the last call."""
+
+    state: State
+    at: Array
+    steps: Array
+
+
+class Tsit5Inside(diffrax.Tsit5):
+    """Tsit5 whose steps end inside the boundary of a flow."""
+
+    flow: Flow = cast("Flow", None)
+
+    def step(self, *arguments: Any) -> Any:
+        """One step; the velocity at its end, which the next one begins with, is that of the state inside."""
+        y, error, dense, carried, result = super().step(*arguments)
+        first, velocity = cast("tuple[Array, State]", carried)
+        inside = self.flow.inside(y)
+        return inside, error, dense, (first, self.flow.held(inside, velocity)), result
+
+
+class Adaptive(Frozen, eq=False):
+    """A flow without noise, on the clock or in time."""
+
+    flow: Flow
+    solver: Solver
+
+    def on(self, land: Landscape) -> Adaptive:
+        """The same flow on another landscape, with the same scheme."""
+        return replace(self, flow=self.flow.on(land))
+
+    def by(self, stiff: bool) -> Adaptive:
+        """The same flow by the explicit or the implicit scheme, which knows no kinks narrower than it resolves."""
+        floor = KINK * self.solver.rtol if stiff else 0.0
+        return replace(self, flow=self.flow.floored(floor), solver=replace(self.solver, stiff=stiff))
+
+    def move(self, begun: Reached, keys: State, leg: Span) -> Reached:
+        """How far the steps of one call get."""
+        term: diffrax.ODETerm = diffrax.ODETerm(cast("VectorField", self.flow.velocity))
+        stiff, (state, at, _) = bool(self.solver.stiff), begun
+        solution = diffrax.diffeqsolve(
+            term, Rodas(self.flow) if stiff else Tsit5Inside(flow=self.flow), at, leg.stop, None, state,
+            stepsize_controller=diffrax.PIDController(rtol=self.solver.rtol, atol=self.solver.atol),
+            max_steps=STEPS_PER_CALL[stiff], throw=False, saveat=diffrax.SaveAt(t1=True),
+        )  # fmt: skip
+        state, (at,) = jax.tree.map(lambda y: y[0], solution.ys), solution.ts
+        done = solution.result == diffrax.RESULTS.successful
+        settled = jax.tree.map(lambda y, back: jnp.where(done, back, y), state, self.flow.retract(state))
+        return Reached(settled, jnp.where(done, leg.stop, at), solution.stats["num_accepted_steps"].astype(int))
+
+    def rate(self, at: Reached, keys: State, leg: Span) -> Array:
+        """Λ, by the power iteration."""
+
+        def times(_: int, carry: tuple[State, Array]) -> tuple[State, Array]:
+            tangent = jax.jvp(lambda y: self.flow.velocity(at.at, y), (at.state,), (carry[0],))[1]
+            size = jnp.sqrt(sum(jnp.sum(x * x) for x in jax.tree.leaves(tangent)))
+            return jax.tree.map(lambda x: x / jnp.where(size > 0, size, 1.0), tangent), size
+
+        start = jax.tree.map(lambda y: jnp.sin(1.0 + jnp.arange(y.size)).reshape(y.shape), at.state)
+        return jax.lax.fori_loop(0, POWERS, times, (start, jnp.zeros(())))[1]
+
+
+def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop: float) -> Iterator[Leg]:
+    """The legs of a flow without noise: no jump of the mobility inside any of them."""
+    for part in stretches(problem, start, stop):
+        yield Leg(Adaptive(flow.during(part), solver), Span(part.start, part.stop), part.end)
+
+
+@dataclass
+class SchemeChoice:
+    """Which scheme a run is solved by at the moment.
+
+    stiff   whether the implicit one
+    open    whether that may still change
+    pace    mean step of the explicit scheme when it was held back
+    waits   calls of the explicit scheme before the implicit one is tried again
+    pause   how many these are after the next trial in vain
+    notes   what the record says of it
+    steps   taken so far
+    """
+
+    stiff: bool = False
+    open: bool = False
+    pace: float = 0.0
+    waits: int = 0
+    pause: int = 4
+    notes: list[str] = field(default_factory=list)
+    steps: int = 0
+
+    @classmethod
+    def of(cls, solver: Solver, coupled: int) -> SchemeChoice:
+        """The one a run begins with, whose neurons meet in so many numbers."""
+        few = coupled <= MOST_COUPLED
+        wanted = f"an implicit solver needs neurons that meet in at most {MOST_COUPLED} numbers"
+        require(few or not solver.stiff, wanted, coupled, "use coordinates='reduced', or drop stiff")
+        return cls(bool(solver.stiff), few and solver.stiff is None)
+
+    def recall(self) -> tuple[bool, bool, float]:
+        """The choice at the moment."""
+        return self.stiff, self.open, self.pace
+
+    def restore(self, choices: tuple[bool, bool, float]) -> None:
+        """Go on with an earlier choice."""
+        self.stiff, self.open, self.pace = choices
+
+    def reconsider(self, pace: float, rate: float, left: float, t: float) -> None:
+        """Change hands if the steps of the last call suggest it."""
+        if self.stiff and pace < GAIN * self.pace:
+            self.stiff, self.waits, self.pause = False, self.pause, 2 * self.pause
+            self.notes.append(f"not stiff enough: the explicit one again from t = {t:.3g} on")
+        elif not self.stiff and self.waits:
+            self.waits -= 1
+        elif not self.stiff and (pace * rate > LIMITED or left > MANY * pace):
+            self.stiff, self.pace = True, pace
+            self.notes.append(f"stiff: the implicit solver from t = {t:.3g} on")
+
+
+@dataclass(frozen=True)
+class SmoothPlan(Plan):
+    """How a flow without noise is moved: in as many calls as it takes, by the scheme that suits it."""
+
+    scheme: SchemeChoice = field(default_factory=SchemeChoice)
+
+    def moved(self, leg: Leg, land: Landscape | None, state: State) -> State:
+        """The state after a leg, on another landscape if one is given; not finite if a velocity is not."""
+        dynamics = cast("Adaptive", leg.dynamics if land is None else leg.dynamics.on(land))
+        span, taken = leg.numbers, 0
+        now = Reached(state, jnp.full(self._lead, span.start, float), jnp.zeros(self._lead, int))
+        while True:
+            before, stiff = now.at, self.scheme.stiff
+            if self._mapping == "apart":
+                now = self._over_the_cores(leg._replace(dynamics=dynamics.by(stiff)), now)
+            else:
+                now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff), now, self.keys, span)
+            self.scheme.steps += int(np.max(now.steps))
+            if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(now)) or bool(np.all(now.at >= span.stop)):
+                return now.state
+            taken += int(np.max(now.steps))
+            self._go_on(dynamics, now, np.asarray(now.at - before), leg, taken)
+
+    def _go_on(self, dynamics: Adaptive, now: Reached, gone: np.ndarray, leg: Leg, taken: int) -> None:
+        """Choose the scheme of the next call, or give up."""
+        reached = float(np.min(now.at))
+        pace = float(np.min(gone / np.maximum(now.steps, 1)))
+        if taken >= MAX_STEPS or (self.scheme.stiff and not pace > 0):
+            raise GaveUp(f"the solver gave up after {taken} steps: raise rtol and atol, or shorten t_end")
+        if self.scheme.open:
+            mapping = "in turn" if self._mapping == "apart" else self._mapping
+            rate = compiled(Adaptive.rate, mapping)(dynamics.by(False), now, self.keys, leg.numbers)
+            left, t = leg.numbers.stop - reached, leg.end * reached / leg.numbers.stop
+            self.scheme.reconsider(pace, float(np.max(rate)), left, t)
+
+    @property
+    def _lead(self) -> tuple[int, ...]:
+        return () if self.replicas is None or self.mapping == "shared" else (self.replicas,)
+
+    @property
+    def _mapping(self) -> str:
+        """Batched factorisations can wait for each other for ever on a CPU."""
+        return "alone" if not self._lead else "in turn" if self.scheme.stiff else self.mapping

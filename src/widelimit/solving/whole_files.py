@@ -1,0 +1,113 @@
+"""Files that are whole or not there, and records that are whole or refused.
+
+    .NAME.HOST.PROCESS.COUNT.part   what a writer fills before it is moved to NAME; no two writers share one
+    record                          NetCDF groups, and behind them a seal: the SHA-256 of all the bytes before it
+
+NetCDF readers stop before the seal. It is checked before anything is read, so that a damaged file cannot mislead the
+reader of its format. What writers that were killed have left is removed by the next one to the same name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import platform
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import xarray as xr
+
+from widelimit.errors import InputError
+
+MARK = b"\nwidelimit record, sha256 "
+SEAL = len(MARK) + 64
+COUNT = itertools.count()
+PART = re.compile(r"\.(?P<name>.+?)(\.(?P<host>[^.]*)\.(?P<process>\d+)\.\d+)?\.part")
+Datasets = Mapping[str, xr.Dataset]  # by the name of their group; the first group is "/"
+
+
+def write_whole(target: Path, write: Callable[[Path], object]) -> Path:
+    """Let ``write`` fill a file beside the target, then move it there."""
+    partial = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{next(COUNT)}.part")
+    for path in target.parent.glob(f".{glob_escaped(target.name)}*.part"):
+        if part_of(path) == target.name and _is_stale(path):
+            path.unlink(missing_ok=True)
+    try:
+        write(partial)
+        os.replace(partial, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    return target
+
+
+def glob_escaped(name: str) -> str:
+    """A name in which no character is a pattern."""
+    return re.sub(r"([*?[])", r"[\1]", name)
+
+
+def part_of(path: Path) -> str | None:
+    """The name of the file that a part was to become; None for any other file."""
+    found = PART.fullmatch(path.name)
+    return found["name"] if found else None
+
+
+def _host() -> str:
+    return re.sub(r"[^\w-]", "-", platform.node())
+
+
+def _is_stale(path: Path) -> bool:
+    """Whether the writer of a part is gone; of a writer on another machine nobody knows."""
+    found = PART.fullmatch(path.name)
+    if found is None or found["process"] is None:
+        return True
+    if found["host"] != _host() or int(found["process"]) == os.getpid():
+        return False
+    try:
+        os.kill(int(found["process"]), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def write_record(target: Path, datasets: Datasets) -> Path:
+    """Write datasets as the groups of one NetCDF file with a seal, whole or not at all; make its folder if need be."""
+
+    def write(path: Path) -> None:
+        for i, (group, dataset) in enumerate(datasets.items()):
+            dataset.to_netcdf(path, mode="a" if i else "w", group=group, engine="h5netcdf")
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("ab") as file:
+            file.write(MARK + digest.encode())
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return write_whole(target, write)
+
+
+def read_record(path: str | os.PathLike) -> Datasets:
+    """What `write_record` wrote; anything else, and any damage, is an InputError."""
+    try:
+        contents = Path(path).read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error.strerror or "it cannot be read") from None
+    body, seal = contents[:-SEAL], contents[-SEAL:]
+    if not seal.startswith(MARK):
+        raise _unreadable(path, "it has no seal at its end, so it is cut short, or another program wrote it")
+    if hashlib.sha256(body).hexdigest().encode() != seal[len(MARK) :]:
+        raise _unreadable(path, "it is damaged, its bytes do not have the checksum they were written with")
+    try:
+        with contextlib.ExitStack() as stack:
+            groups = xr.open_groups(path, engine="h5netcdf")
+            return {group: stack.enter_context(dataset).load() for group, dataset in groups.items()}
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise _unreadable(path, f"it is no NetCDF file ({str(error).partition(chr(10))[0]})") from None
+
+
+def _unreadable(path: str | os.PathLike, why: str) -> InputError:
+    return InputError(f"load needs a file written by save, got {str(path)!r}: {why}.")

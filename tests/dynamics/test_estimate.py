@@ -1,0 +1,69 @@
+"""What a run takes is said beforehand, and what cannot fit is refused."""
+
+import json
+import re
+import time
+
+import pytest
+
+import widelimit as wl
+from widelimit.dynamics import memory
+from widelimit.interfaces.cli import run
+
+
+def problem(d=20, **more):
+    return wl.Problem(wl.data.gaussian_classes(d, 0.6), wl.neurons.ridge("erf"), wl.initial.gaussian(0.8), **more)
+
+
+def test_fixed_steps_are_counted_and_adaptive_ones_are_an_estimate():
+    fixed = wl.estimate(problem(), wl.GD(4, 0.01), 1.005, save=3)
+    assert fixed.steps == 101 and fixed.exact and fixed.seconds >= fixed.compiling > 0
+    assert re.fullmatch(r"<Forecast: 101 steps, \S+ s \(\S+ s to compile\), \S+ GiB>", repr(fixed))
+    adaptive = wl.estimate(problem(), wl.MeanField(8), 1.0, save=3)
+    assert not adaptive.exact and adaptive.steps > 5 and "about" in repr(adaptive)
+
+
+HUGE = {
+    "neurons": (wl.SGD(10**9, 1e-4), {}),
+    "pairs": (wl.ParticleFlow(10**6), {}),
+    "points": (wl.MeanField(10**10), {}),
+    "saves": (wl.GD(10**5, 1e-3, "reduced"), {"save": 10**5, "replicas": 100}),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_what_cannot_fit_in_memory_is_refused_beforehand(name):
+    method, options = HUGE[name]
+    for ask in (wl.solve, wl.estimate):
+        with pytest.raises(wl.InputError, match=r"must fit in the memory of this machine, .* GiB, got .* GiB: .*\.$"):
+            ask(problem(), method, 1.0, **options)
+
+
+def test_memory_is_that_of_the_arrays():
+    """θ and saves of a wide run dominate, and both are known exactly."""
+    settings = wl.solve(problem(), wl.GD(4, 0.01), 0.02, save=2).settings
+    found = memory.need(problem(), wl.SGD(1000, 1e-3), settings)
+    assert found.neurons == 8 * memory.COPIES * 1000 * 20 and found.saves == 16 * 2 * 1000
+    assert 2**20 < memory.available() < 2**60
+
+
+def test_a_dry_run_says_what_every_method_takes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    spec = wl.Spec(problem(), [wl.GD(4, 0.01), wl.MeanField(8)], t_end=1.0, save=3)
+    (tmp_path / "two.toml").write_text(spec.to_toml())
+    assert run(["run", "two.toml", "--dry-run", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["outcome"] == "estimated" and found["methods"]["gd"]["steps"] == 100
+    assert set(found["methods"]["mean_field"]) == {"steps", "seconds", "compiling", "gib", "exact"}
+    assert [path.name for path in tmp_path.iterdir()] == ["two.toml"]
+
+
+@pytest.mark.speed
+@pytest.mark.parametrize("method", [wl.SGD(200, 1e-4), wl.GD(100, 1e-3), wl.MeanField()], ids=repr)
+def test_seconds_are_right_within_a_factor_of_two(method):
+    found = wl.estimate(problem(40), method, 5.0)
+    wl.solve(problem(40), method, 5.0)
+    began = time.perf_counter()
+    wl.solve(problem(40), method, 5.0)
+    taken = time.perf_counter() - began
+    assert taken / 2 < found.seconds - found.compiling < 2 * taken

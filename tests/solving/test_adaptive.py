@@ -1,0 +1,207 @@
+"""Flows without noise: radii at the origin, stiff flows, runs that give up or go on for ever."""
+
+import math
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import widelimit as wl
+from widelimit.dynamics.nonlinear_flow import Passive
+from widelimit.dynamics.particle_flow import Interacting
+from widelimit.dynamics.rules import rules_of
+from widelimit.solving import adaptive
+from widelimit.solving.adaptive import Adaptive, Reached, Solver, Span
+from widelimit.solving.rosenbrock import Rodas
+
+KINKED = wl.activations.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)])
+
+
+def failing(scale):
+    """The published failure: neurons that start near the origin fall into it."""
+    return wl.Problem(wl.data.gaussian_classes(320, 0.5), wl.neurons.ridge(KINKED), wl.initial.gaussian(scale))
+
+
+def flow_of(problem, n, reduced=True):
+    return Interacting(wl.landscape(problem, reduced=reduced), rules_of(problem, reduced), jnp.full(n, 1 / n))
+
+
+def small_steps(problem, radii, t_end, steps):
+    """The projected flow r ← max(r + h v(r), 0) by Euler, extrapolated once."""
+    flow = flow_of(problem, len(radii))
+
+    @jax.jit
+    def end(h, count):
+        step = lambda _, r: jnp.maximum(r + h * flow.velocity(0.0, r), 0.0)  # noqa: E731
+        return jax.lax.fori_loop(0, count, step, jnp.asarray(radii)[:, None])[:, 0]
+
+    one, two = (np.asarray(end(t_end / k, k)) for k in (steps, 2 * steps))
+    return 2 * two - one
+
+
+@pytest.mark.slow
+def test_a_radius_that_arrives_at_the_origin_stays_there_and_the_others_go_on():
+    problem, radii = failing(0.1), np.array([0.05, 0.1, 0.2, 0.5, 0.9, 1.2])
+    start = wl.initial.array(radii[:, None], coordinates="reduced")
+    problem = wl.Problem(problem.data, problem.neuron, start)
+    seen = []
+    run = wl.solve(problem, wl.ParticleFlow(6, "reduced"), 0.2, save=9, observers={
+        "least": lambda rho: seen.append(rho.theta.min()) or rho.theta.min()})  # fmt: skip
+    here, there = run.final.theta[:, 0], small_steps(problem, radii, 0.2, 20_000)
+    assert min(seen) >= 0 and run.dataset["theta"].values.min() >= 0
+    assert (here == 0).any() and (here > 0.3).any()
+    np.testing.assert_allclose(here, there, rtol=0, atol=2e-6)
+
+
+class Wave:
+    """A radius with the velocity −cos t, whatever else: a flow with a solution on paper."""
+
+    rules = rules_of(failing(0.1), True)
+
+    def velocity(self, t, r, args=None):
+        return self.held(r, jnp.full_like(r, -jnp.cos(t)))
+
+    def held(self, r, velocity):
+        return self.rules.held(r, velocity)
+
+    def inside(self, r):
+        return self.rules.inside(r)
+
+    retract = inside
+
+
+jax.tree_util.register_pytree_node(Wave, lambda wave: ((), None), lambda *_: Wave())
+
+
+def test_a_radius_leaves_the_origin_when_the_force_turns_outwards():
+    """r = 0.3 − sin t until it is 0, then 0 until cos t = 0, then 1 − sin t."""
+    begun = Reached(jnp.array([[0.3], [2.0]]), jnp.zeros(()), jnp.zeros((), int))
+    held = Adaptive(Wave(), Solver(1e-8, 1e-10, False)).move(begun, None, Span(0.0, 1.5)).state
+    ends = Adaptive(Wave(), Solver(1e-8, 1e-10, False)).move(begun, None, Span(0.0, 3.0)).state
+    np.testing.assert_allclose(held[:, 0], [0.0, 2 - math.sin(1.5)], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(ends[:, 0], [1 - math.sin(3.0), 2 - math.sin(3.0)], rtol=0, atol=1e-7)
+
+
+class Decay:
+    """y' = −y² + sin t, with its exact derivative."""
+
+    def velocity(self, t, y, args=None):
+        return -(y**2) + jnp.sin(t)
+
+    def implicit(self, t, y, eta):
+        return lambda b: b / (1 + 2 * eta * y)
+
+    def inside(self, y):
+        return y
+
+
+def test_the_implicit_scheme_has_order_four_and_its_error_order_three():
+    scheme, term = Rodas(Decay()), diffrax.ODETerm(Decay().velocity)
+    step = jax.jit(lambda t, after, y: scheme.step(term, t, after, y, None, None, False)[:2])
+
+    def ends(steps):
+        y, errors = jnp.ones(1), []
+        for k in range(steps):
+            y, error = step(k / steps, (k + 1) / steps, y)
+            errors.append(float(error[0]))
+        return float(y[0]), errors[0]
+
+    exact = solve_ivp(Decay().velocity, (0, 1), [1.0], method="DOP853", rtol=1e-13, atol=1e-14).y[0, -1]
+    (one, first), (two, second) = ends(16), ends(32)
+    assert math.log2(abs(one - exact) / abs(two - exact)) == pytest.approx(4, abs=0.3)
+    assert math.log2(first / second) == pytest.approx(4, abs=0.3), "one more than the order, in one step"
+
+
+SPHERICAL = wl.Problem(
+    wl.data.single_index(math.inf, "h0(z) - h1(z) + 2/3*h2(z)"), wl.neurons.ridge("relu", "trained", inner="sphere"),
+    wl.initial.sphere(1.0, a=wl.initial.normal(0, 1)), mobility={"a": 1e6},
+)  # fmt: skip
+PLAIN = wl.Problem(
+    wl.data.gaussian_classes(5, 0.5), wl.neurons.ridge("tanh", outer="trained"),
+    wl.initial.gaussian(1.0, a=wl.initial.normal(0, 1)), ridge=0.1,
+)  # fmt: skip
+ON_CIRCLE = np.stack([[0.5, -1.0, 2.0], np.cos([1.0, 1.2, 2.0]), np.sin([1.0, 1.2, 2.0])], axis=1)
+FLOWS = {
+    "few neurons on a sphere": (flow_of(SPHERICAL, 3), ON_CIRCLE),
+    "more columns than features": (flow_of(PLAIN, 40), np.linspace(0.1, 1.5, 80).reshape(40, 2)),
+    "full coordinates": (flow_of(PLAIN, 3, False), np.sin(np.arange(18.0)).reshape(3, 6)),
+    "tracers": (Passive(flow_of(PLAIN, 4), rules_of(PLAIN, False)),
+                (np.linspace(0.2, 1.4, 8).reshape(4, 2), np.cos(np.arange(12.0)).reshape(2, 6))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (i > 1)) for i, n in enumerate(FLOWS)])
+def test_the_linear_systems_of_a_flow_are_those_of_its_velocity(name):
+    """(1 − ηJ) x = b, with J from automatic differentiation of the whole velocity."""
+    flow, state = FLOWS[name]
+    state, eta = jax.tree.map(jnp.asarray, state), 1e-3
+    b = jax.tree.map(lambda y: jnp.cos(1 + jnp.arange(y.size)).reshape(y.shape), state)
+    x = jax.jit(lambda y, b: flow.implicit(0.0, y, eta)(b))(state, b)
+    moved = jax.jvp(lambda y: flow.velocity(0.0, y), (state,), (x,))[1]
+    for wanted, found, by in zip(*map(jax.tree.leaves, (b, x, moved)), strict=True):
+        np.testing.assert_allclose(found - eta * by, wanted, rtol=0, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_the_time_scales_of_a_fast_outer_layer_are_those_of_the_explicit_equations():
+    """On the clock 2t: ε a' = V(s) − mean_j a_j U(s s_j), s' = a (1 − s²) (V'(s) − mean_j a_j s_j U'(s s_j))."""
+    orders = np.arange(80)
+    relu = np.array([1 / math.sqrt(2 * math.pi), 0.5, *map(relu_coefficient, orders[2:])])
+    V, U = (np.polynomial.Polynomial(c) for c in (relu[:3] * [1, -1, 2 / 3], relu**2))
+    dV, dU, eps, n = V.deriv(), U.deriv(), 1e-6, 4
+
+    def slope(t, y):
+        a, s = y[:n], y[n:]
+        pairs = np.outer(s, s)
+        return np.concatenate([(V(s) - U(pairs) @ a / n) / eps, a * (1 - s**2) * (dV(s) - dU(pairs) @ (a * s) / n)])
+
+    a, s, t_end = np.array([0.5, -1.0, 1.5, 0.2]), np.full(n, 0.01), 0.04
+    exact = solve_ivp(slope, (0, t_end), np.concatenate([a, s]), method="Radau", rtol=1e-9, atol=1e-11).y[:, -1]
+    start = wl.initial.array(np.stack([a, s, np.sqrt(1 - s**2)], axis=1), coordinates="reduced")
+    problem = wl.Problem(SPHERICAL.data, SPHERICAL.neuron, start, mobility=SPHERICAL.mobility)
+    got = wl.solve(problem, wl.ParticleFlow(n, "reduced"), t_end / 2, save=2)
+    assert "stiff" in got.notes and np.abs(exact[n:] - s).max() > 0.1
+    np.testing.assert_allclose(got.final.theta[:, 1], exact[n:], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(got.final.theta[:, 0], exact[:n], rtol=0, atol=1e-4)
+
+
+def relu_coefficient(k):
+    """E relu(G) h_k(G) = He_{k−2}(0) φ(0)/√k!, k ≥ 2."""
+    half = (k - 2) // 2
+    size = math.lgamma(k - 1) - half * math.log(2) - math.lgamma(half + 1) - math.lgamma(k + 1) / 2
+    return 0.0 if k % 2 else (-1) ** half * math.exp(size) / math.sqrt(2 * math.pi)
+
+
+@pytest.mark.slow
+def test_neurons_without_a_radius_slide_along_the_kink_of_a_relu():
+    """At r = 0 the force jumps where ⟨u, z⟩ = 0. Loose explicit steps, which chatter, are the other route."""
+    problem = wl.Problem(
+        wl.data.hypercube(math.inf, "z1 + z1*z2"), wl.neurons.ridge("relu", "trained"),
+        wl.initial.gaussian(1.0, a=wl.initial.normal(0, 1)),
+    )  # fmt: skip
+    run = wl.solve(problem, wl.MeanField(64, check=False), 20.0, save=[0.0, 3.0, 20.0])
+    rough = wl.solve(problem, wl.MeanField(64, check=False, stiff=False, rtol=1e-5, atol=1e-5), 3.0, save=2)
+    at = run.at(3.0).theta
+    lost = at[:, 3] == 0
+    assert lost.any() and np.abs(np.abs(at[lost, 1]) - np.abs(at[lost, 2])).max() < 1e-4 and "stiff" in run.notes
+    np.testing.assert_allclose(np.sort(at[:, 0]), np.sort(rough.final.theta[:, 0]), rtol=0, atol=3e-3)
+
+
+@pytest.mark.slow
+def test_a_run_that_hardly_moves_any_more_may_go_on_for_ever():
+    problem = failing(0.4)
+    run = wl.solve(problem, wl.MeanField(16, check=False), 1e6, save=3)
+    land = wl.landscape(problem, reduced=True)
+    assert run.outcome == "done" and "stiff" in run.notes and run.times[-1] == 1e6
+    assert np.abs(land.grad_psi(run.final.theta, run.final)).max() < 1e-5
+
+
+def test_a_leg_of_many_calls_is_compiled_once(monkeypatch):
+    monkeypatch.setattr(adaptive, "STEPS_PER_CALL", {False: 5, True: 5})  # read when these shapes are compiled, here
+    problem = wl.Problem(wl.data.gaussian_classes(9, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0), ridge=0.1)
+    before = adaptive.compiled(Adaptive.move, "alone")._cache_size()
+    wl.solve(problem, wl.MeanField(7, check=False, stiff=False), 5.0, save=2)
+    assert adaptive.compiled(Adaptive.move, "alone")._cache_size() == before + 1

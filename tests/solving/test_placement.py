@@ -1,0 +1,87 @@
+"""Points on ρ_0 with two or more random coordinates: their moments are those of the law."""
+
+import itertools
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import widelimit as wl
+from widelimit.solving.moment_weights import highest_order
+from widelimit.solving.placement import initial_points
+
+KAPPA = 0.7
+NORMAL, UNIFORM = wl.initial.normal(0.5, 2.0), wl.initial.uniform(0.0, 3.0)
+
+
+def kept(d):
+    return stats.norm(0, KAPPA / math.sqrt(d)).moment
+
+
+def radius(directions, d):
+    """E χⁿ = 2^{n/2} Γ((d + n)/2)/Γ(d/2)."""
+    unit = KAPPA / math.sqrt(d)
+    return lambda n: (
+        (unit * math.sqrt(2)) ** n * math.exp(math.lgamma((directions + n) / 2) - math.lgamma(directions / 2))
+    )
+
+
+def start(data, outer="absent", bias="absent", **laws):
+    return wl.Problem(data, wl.neurons.ridge("relu", outer=outer, bias=bias), wl.initial.gaussian(KAPPA, **laws))
+
+
+def scalars(data):
+    return start(data, "trained", "trained", a=NORMAL, b=UNIFORM)
+
+
+A, B = stats.norm(0.5, 2).moment, stats.uniform(0, 3).moment
+STARTS = {  # problem, points asked for, order, moments of every coordinate
+    "two radii": (start(wl.data.gaussian_classes(40, 0.5, 15)), 400, 8, (radius(15, 40), radius(25, 40))),
+    "u and r": (start(wl.data.single_index(320, "He2(z)")), 400, 8, (kept(320), radius(319, 320))),
+    "a, b and r": (scalars(wl.data.gaussian_classes(40, 0.5)), 400, 6, (A, B, radius(40, 40))),
+    "a, b and r, more points": (scalars(wl.data.gaussian_classes(40, 0.5)), 1000, 8, (A, B, radius(40, 40))),
+    "a, b, u and r": (scalars(wl.data.single_index(40, "He2(z)")), 400, 4, (A, B, kept(40), radius(39, 40))),
+    "four, more points": (scalars(wl.data.single_index(40, "He2(z)")), 4000, 8, (A, B, kept(40), radius(39, 40))),
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_all_moments_up_to_the_order_are_those_of_the_law(name):
+    """To rounding, relative to the mean of the absolute value: E |Π θ_i^{n_i}| ≤ √E Π θ_i^{2 n_i}."""
+    problem, points, order, moments = STARTS[name]
+    theta, weights = (np.asarray(x) for x in initial_points(problem, points, "quantile"))
+    assert len(theta) == 2 ** math.ceil(math.log2(points)) and (weights >= 0).all()
+    assert highest_order(*theta.shape) == order
+    moments = [cache(f) for f in moments]
+    for orders in itertools.product(range(order + 1), repeat=len(moments)):
+        if sum(orders) <= order:
+            wanted, square = (math.prod(f(s * n) for f, n in zip(moments, orders, strict=True)) for s in (1, 2))
+            found = weights @ np.prod(theta**orders, axis=1)
+            assert found == pytest.approx(wanted, abs=1e-10 * math.sqrt(square)), orders
+
+
+def test_atoms_share_the_points_and_keep_the_moments():
+    laws = {"a": wl.initial.signs(1.5), "b": NORMAL}
+    problem = start(wl.data.gaussian_classes(40, 0.5), "trained", "trained", **laws)
+    theta, weights = (np.asarray(x) for x in initial_points(problem, 400, "quantile"))
+    assert len(theta) == 512 and weights @ theta[:, 0] == pytest.approx(0, abs=1e-14)
+    found = weights @ (theta[:, 0] ** 2 * theta[:, 1] ** 3 * theta[:, 2] ** 2)
+    assert found == pytest.approx(1.5**2 * A(3) * KAPPA**2, rel=1e-11)
+
+
+def test_the_weights_do_not_know_the_scale_of_the_start():
+    """Polynomials of κ θ are polynomials of θ."""
+    data = wl.data.gaussian_classes(40, 0.5, 15)
+    small, large = (
+        initial_points(wl.Problem(data, wl.neurons.ridge("relu"), wl.initial.gaussian(kappa)), 400, "quantile")[1]
+        for kappa in (0.1, 10.0)
+    )
+    np.testing.assert_allclose(small, large, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("points", [1, 2, 7])
+def test_few_points_carry_the_whole_mass(points):
+    theta, weights = initial_points(scalars(wl.data.single_index(40, "He2(z)")), points, "quantile")
+    assert len(theta) >= points and float(weights.sum()) == pytest.approx(1, abs=1e-14)
