@@ -13,8 +13,10 @@ import widelimit as wl
 from widelimit.dynamics.nonlinear_flow import Passive
 from widelimit.dynamics.particle_flow import Interacting
 from widelimit.dynamics.rules import rules_of
+from widelimit.errors import GaveUp
 from widelimit.solving import adaptive
-from widelimit.solving.adaptive import Adaptive, Reached, Solver, Span
+from widelimit.solving.adaptive import Adaptive, Reached, SchemeChoice, SmoothPlan, Solver, Span
+from widelimit.solving.replicas import Leg
 from widelimit.solving.rosenbrock import Rodas
 
 KINKED = wl.activations.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)])
@@ -205,3 +207,12 @@ def test_a_leg_of_many_calls_is_compiled_once(monkeypatch):
     before = adaptive.compiled(Adaptive.move, "alone")._cache_size()
     wl.solve(problem, wl.MeanField(7, check=False, stiff=False), 5.0, save=2)
     assert adaptive.compiled(Adaptive.move, "alone")._cache_size() == before + 1
+
+
+def test_a_replica_that_has_arrived_does_not_stop_the_others():
+    """A call in which the first of two replicas was at the end before: it takes no step, and that is no failure."""
+    plan = SmoothPlan(lambda start, stop: iter(()), None, 2, scheme=SchemeChoice(stiff=True))
+    leg = Leg(None, Span(0.0, 5.0), 5.0)
+    plan._go_on(None, Reached(None, np.array([5.0, 3.0]), np.array([0, 6])), np.array([5.0, 2.0]), leg, 6)
+    with pytest.raises(GaveUp, match="gave up"):
+        plan._go_on(None, Reached(None, np.array([5.0, 2.0]), np.array([0, 0])), np.array([5.0, 2.0]), leg, 6)

@@ -10,6 +10,7 @@ import xarray as xr
 
 import widelimit as wl
 from widelimit.interfaces.cli import run
+from widelimit.solving.adaptive import SchemeChoice
 
 NOISY = {"beta": 20.0}
 RUNS = {
@@ -19,6 +20,7 @@ RUNS = {
     "ParticleFlow": (wl.ParticleFlow(4), {}, {"replicas": 2}),
     "NonlinearFlow": (wl.NonlinearFlow(4, points=8), {}, {}),
     "MeanField and its twin": (wl.MeanField(8), {}, {}),
+    "GD and its twin, replicas": (wl.GD(4, 0.05), {"data": wl.data.hypercube(6, "z1*z2", samples=64)}, {"replicas": 2}),
     "FiniteVolume": (wl.FiniteVolume(16), {"beta": 1.0}, {}),
     "JKO in points": (wl.JKO(0.05, 8), {}, {}),
     "JKO in quantiles": (wl.JKO(0.05, 12), NOISY, {}),
@@ -29,9 +31,9 @@ LONG = ("SGD, replicas", "ParticleFlow", "NonlinearFlow", "FiniteVolume", "JKO i
 NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in RUNS]
 
 
-def problem(**more):
+def problem(data=wl.data.gaussian_classes(20, 0.6), **more):  # noqa: B008
     neuron = wl.neurons.ridge(wl.activations.polynomial([0.2, 1.0, 0.3]))
-    return wl.Problem(wl.data.gaussian_classes(20, 0.6), neuron, wl.initial.gaussian(0.8), ridge=0.1, **more)
+    return wl.Problem(data, neuron, wl.initial.gaussian(0.8), ridge=0.1, **more)
 
 
 def second(rho):
@@ -70,6 +72,12 @@ def test_a_stopped_run_goes_on_to_the_same_bits(name, tmp_path):
     for one in (whole, found):
         one.dataset.attrs = {k: v for k, v in one.dataset.attrs.items() if k not in drop}
     xr.testing.assert_identical(found.dataset, whole.dataset)
+
+
+def test_what_a_solver_has_chosen_is_recalled_whole():
+    chosen, other = SchemeChoice(True, True, 0.1, waits=3, pause=16), SchemeChoice()
+    other.restore(chosen.recall())
+    assert other == chosen
 
 
 def test_an_interrupt_says_what_is_kept_and_a_run_in_memory_knows_its_observers():

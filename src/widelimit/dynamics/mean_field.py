@@ -22,8 +22,11 @@ from widelimit.dynamics.rules import rules_of
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.adaptive import Solver
-from widelimit.solving.placement import initial_points
+from widelimit.solving.placement import initial_points, random_coordinates
 from widelimit.solving.protocol import Run, require_no_noise, require_single
+
+TIMES = 1.5  # of order 1 at worst: the distance is then the error itself
+TIMES_SCATTERED = 3.0  # Sobol points: the distance of two independent sets
 
 
 def ready(method: MeanField, problem: Problem, seed: int, replicas: int | None) -> Run:
@@ -43,4 +46,4 @@ def ready(method: MeanField, problem: Problem, seed: int, replicas: int | None) 
         return run
     passive = few[jnp.arange(missing) % len(few)]  # without mass, so that one compiled function serves both
     twin = from_points(jnp.concatenate([few, passive]), jnp.concatenate([masses, jnp.zeros(missing)]))
-    return replace(run, twin=twin, times=1.5)  # of order 1 at worst: the distance is then the error itself
+    return replace(run, twin=twin, times=TIMES if random_coordinates(problem) == 1 else TIMES_SCATTERED)

@@ -13,6 +13,7 @@ are still to go, the implicit scheme takes over; if its steps turn out not to be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
@@ -156,24 +157,24 @@ class SchemeChoice:
         require(few or not solver.stiff, wanted, coupled, "use coordinates='reduced', or drop stiff")
         return cls(bool(solver.stiff), few and solver.stiff is None)
 
-    def recall(self) -> tuple[bool, bool, float]:
+    def recall(self) -> tuple[bool, bool, float, int, int]:
         """The choice at the moment."""
-        return self.stiff, self.open, self.pace
+        return self.stiff, self.open, self.pace, self.waits, self.pause
 
-    def restore(self, choices: tuple[bool, bool, float]) -> None:
+    def restore(self, choices: tuple[bool, bool, float, int, int]) -> None:
         """Go on with an earlier choice."""
-        self.stiff, self.open, self.pace = choices
+        self.stiff, self.open, self.pace, self.waits, self.pause = choices
 
-    def reconsider(self, pace: float, rate: float, left: float, t: float) -> None:
-        """Change hands if the steps of the last call suggest it."""
+    def reconsider(self, pace: float, rate: float, left: float, end: float) -> None:
+        """Change hands, in the leg that ends at a time, if the steps of the last call suggest it."""
         if self.stiff and pace < GAIN * self.pace:
             self.stiff, self.waits, self.pause = False, self.pause, 2 * self.pause
-            self.notes.append(f"not stiff enough: the explicit one again from t = {t:.3g} on")
+            self.notes.append(f"not stiff enough: the explicit one again before t = {end:.3g}")
         elif not self.stiff and self.waits:
             self.waits -= 1
         elif not self.stiff and (pace * rate > LIMITED or left > MANY * pace):
             self.stiff, self.pace = True, pace
-            self.notes.append(f"stiff: the implicit solver from t = {t:.3g} on")
+            self.notes.append(f"stiff: the implicit solver from before t = {end:.3g} on")
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class SmoothPlan(Plan):
         span, taken = leg.numbers, 0
         now = Reached(state, jnp.full(self._lead, span.start, float), jnp.zeros(self._lead, int))
         while True:
-            before, stiff = now.at, self.scheme.stiff
+            before, stiff = np.asarray(now.at), self.scheme.stiff
             if self._mapping == "apart":
                 now = self._over_the_cores(leg._replace(dynamics=dynamics.by(stiff)), now)
             else:
@@ -197,19 +198,20 @@ class SmoothPlan(Plan):
             if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(now)) or bool(np.all(now.at >= span.stop)):
                 return now.state
             taken += int(np.max(now.steps))
-            self._go_on(dynamics, now, np.asarray(now.at - before), leg, taken)
+            self._go_on(dynamics, now, before, leg, taken)
 
-    def _go_on(self, dynamics: Adaptive, now: Reached, gone: np.ndarray, leg: Leg, taken: int) -> None:
-        """Choose the scheme of the next call, or give up."""
-        reached = float(np.min(now.at))
-        pace = float(np.min(gone / np.maximum(now.steps, 1)))
+    def _go_on(self, dynamics: Adaptive, now: Reached, before: np.ndarray, leg: Leg, taken: int) -> None:
+        """Choose the scheme of the next call, or give up; replicas that were at the end before have no say."""
+        reached, under_way = float(np.min(now.at)), before < leg.numbers.stop
+        paces = (np.asarray(now.at) - before) / np.maximum(now.steps, 1)
+        pace = float(np.min(paces, where=under_way, initial=math.inf))
         if taken >= MAX_STEPS or (self.scheme.stiff and not pace > 0):
             raise GaveUp(f"the solver gave up after {taken} steps: raise rtol and atol, or shorten t_end")
         if self.scheme.open:
             mapping = "in turn" if self._mapping == "apart" else self._mapping
-            rate = compiled(Adaptive.rate, mapping)(dynamics.by(False), now, self.keys, leg.numbers)
-            left, t = leg.numbers.stop - reached, leg.end * reached / leg.numbers.stop
-            self.scheme.reconsider(pace, float(np.max(rate)), left, t)
+            rates = np.asarray(compiled(Adaptive.rate, mapping)(dynamics.by(False), now, self.keys, leg.numbers))
+            rate = float(np.max(rates, where=under_way, initial=0.0))
+            self.scheme.reconsider(pace, rate, leg.numbers.stop - reached, leg.end)
 
     @property
     def _lead(self) -> tuple[int, ...]:

@@ -97,7 +97,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
                 now = book.saves.times[-1] if here.saves else 0.0
                 moved = run.advance(here.state, now, t, tick) if t > now else here.state
                 risk = book.risk(moved)
-                if not book.saves.is_possible(risk):
+                if not _is_possible(book, moved, risk):
                     outcome, advice = "diverged", run.advice
                     break
                 held = None if twin is None else twin.moved(here.twin, now, t, risk)
@@ -115,6 +115,12 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
     about: dict[str, str | float] = {**_attributes(request, outcome, advice), "notes": "; ".join(notes)}
     about["wall_time"] = time.perf_counter() - began + spent
     return _told(Solution(_dataset(book, here, about), request), request)
+
+
+def _is_possible(book: Recorder, state: State, risk: np.ndarray) -> bool:
+    """Whether a risk is that of a run under way; one that is below 0 may be so by as much as it may be off."""
+    possible = book.saves.is_possible
+    return possible(risk) or (bool(np.isfinite(risk).all()) and possible(risk + book.error(state)))
 
 
 class _Held(NamedTuple):
@@ -151,8 +157,13 @@ class _Twin:
         return _Held(self.run.state, recalled(self.run))
 
     def moved(self, held: _Held, now: float, t: float, risk: np.ndarray) -> _Held:
-        """At a later time, at which the risk of the run is known."""
-        state = self.run.advance(held.state, now, t, lambda t: None) if t > now else held.state
+        """At a later time, at which the risk of the run is known; a twin whose solver gives up tells no error."""
+        if np.isnan(held.away).any():
+            return held
+        try:
+            state = self.run.advance(held.state, now, t, lambda t: None) if t > now else held.state
+        except GaveUp:
+            return held._replace(away=np.full_like(risk, np.nan))
         distance = self.times * np.abs(self.book.risk(state) - risk)
         return _Held(state, recalled(self.run), distance, np.maximum(distance, held.distance))
 

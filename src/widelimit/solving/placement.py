@@ -82,6 +82,12 @@ def random_points(problem: Problem, key: Array, n: int) -> Array:
     return jnp.asarray(np.stack(rows)[which, np.arange(n)])
 
 
+def random_coordinates(problem: Problem) -> int:
+    """How many random numbers a neuron starts from in reduced coordinates; 0 for an explicit start."""
+    explicit = isinstance(problem.initial, Explicit)
+    return 0 if explicit else sum(f.scores for f in initial_factors(problem) if f.curve is not None)
+
+
 def initial_factors(problem: Problem) -> list[Factor]:
     """The independent factors of ρ_0, in the order of the reduced coordinates."""
     law = problem.initial
@@ -130,7 +136,7 @@ def _scores(random: list[Factor], points: int, placement: str) -> Rule:
         return np.zeros((1, 0)), np.ones(1)
     if k == 1:
         return PLACEMENTS[placement](points)
-    scores, weights = wide_normals(k, points)
+    scores, weights = wide_normals(k, points, seed=points)  # so that half as many are others
     fine, mass = _normal_panel(FINE, FAR)
     nodes = _independent(random, scores)
     marginals = [(column, mass) for column in _independent(random, np.repeat(fine, k, axis=1)).T]

@@ -103,10 +103,13 @@ class OfNeurons:
         good = bool(np.isfinite(theta).all())
         return np.asarray(self.view.risk(theta), float) if good else np.full(theta.shape[:-2], np.nan)
 
+    def error(self, state: State) -> np.ndarray:
+        """How far R(ρ) may be off, on finite θ."""
+        return np.asarray(self.view.error(self.view.theta(state)))
+
     def save(self, t: float, state: State, risk: np.ndarray, away: np.ndarray | float) -> None:
         """Keep a state; ``away`` is what a twin of the run adds to the error."""
-        theta = self.view.theta(state)
-        kept, error = self._kept(np.asarray(theta)), away + np.asarray(self.view.error(theta))
+        kept, error = self._kept(np.asarray(self.view.theta(state))), away + self.error(state)
         weights = np.asarray(self.view.weights)
         clouds: list[Measure] = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
         self.saves.add(t, risk, error, clouds if kept.ndim == 3 else clouds[0])
@@ -168,11 +171,15 @@ class OfCells:
         rho = self.view.density(state)
         return np.asarray(self.view.risk(rho) if np.isfinite(rho.theta).all() else np.nan)
 
+    def error(self, state: State) -> np.ndarray:
+        """How far R(ρ) may be off."""
+        return np.asarray(self.view.error(self.view.density(state)))
+
     def save(self, t: float, state: State, risk: np.ndarray, away: np.ndarray | float) -> None:
         """Keep a state; ``away`` is what a twin of the run adds to the error."""
         rho = self.view.density(state)
         energy = np.asarray(self.view.free_energy(rho))
-        self.saves.add(t, risk, away + np.asarray(self.view.error(rho)), rho)
+        self.saves.add(t, risk, away + self.error(state), rho)
         self.densities.append(rho)
         self.free_energy.append(energy)
 

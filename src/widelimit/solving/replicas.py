@@ -5,7 +5,8 @@
     grouped    a few in a call, the calls spread over the cores: small runs leave most of a machine idle, their matrix
                products being too short to share among cores; all groups have one size, so that one compilation serves
     apart      every replica in a call of its own, the calls spread over the cores: the n² pairs of many neurons fill a
-               cache already, and no replica waits for the steps of another; a replica has the bits of a single run
+               cache already, and no replica waits for the steps of another; where all of them need the same length of
+               Mehler's series a replica has the bits of a single run
     shared     the dynamics itself takes the replicas as one state
 
 A landscape that offers cheaper certified versions of itself is asked for one before each move.

@@ -66,7 +66,7 @@ def remind(run: Run, choices: State) -> None:
 
 
 def _like(old: State, new: np.ndarray) -> State:
-    """A leaf from a record: a number, or an array of NumPy or of JAX, as the one it comes after."""
+    """A leaf from a record, as the one it comes after: of JAX or of NumPy; a number may have become one per replica."""
     if isinstance(old, jax.Array):
         return jnp.asarray(new)
-    return new if isinstance(old, np.ndarray) else type(old)(new)
+    return new if isinstance(old, np.ndarray) or new.ndim else type(old)(new)

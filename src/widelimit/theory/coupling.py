@@ -161,7 +161,7 @@ class Coupling:
     def methods(self) -> dict[str, Method]:
         """The method of every name of the chain."""
         every: dict[str, Method] = {
-            "PDE": MeanField(self.points, check=False),
+            "PDE": MeanField(self.points),
             "ND": NonlinearFlow(self.n, self.coordinates, self.points),
             "PD": ParticleFlow(self.n, self.coordinates),
             "GD": GD(self.n, self.step, self.coordinates),

@@ -1,7 +1,8 @@
 """The gap between neighbouring dynamics of a chain, part by part; every part is computed from its own two runs.
 
 risk gap        R(first) − R(second), signed, so that the parts add up to the total; it may be off by the sum of both
-                errors
+                errors, that of the points in the PDE included (the field of ND has the same points and no error of
+                its own)
 distance        mean_i and max_i |θ_i − θ'_i|, where both have neurons
 test gap        ∫χ dρ − ∫χ dρ' for test functions χ of the reduced coordinates
 W_2             of every cloud to the limit, in reduced coordinates
