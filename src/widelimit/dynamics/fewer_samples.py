@@ -4,8 +4,8 @@
     its twin  descends on M/2 others, from the same neurons                  by δ_{M/2}
 
 Both risks are reported on the same fresh draw. The two sets are independent, so that their distance δ_M − δ_{M/2} has
-three times the variance of δ_M; twice the distance is counted as the error, which covers δ_M in about 85 % of cases. A data set is its own law and has no such error; nor has
-SGD, which draws anew at every step.
+three times the variance of δ_M; twice the distance is counted as the error, which covers δ_M in about 85 % of cases.
+A data set is its own law and has no such error; nor has SGD, which draws anew at every step.
 """
 
 from __future__ import annotations
