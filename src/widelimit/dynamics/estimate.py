@@ -23,7 +23,7 @@ import jax
 from widelimit.dynamics.memory import GIB, need, require_room
 from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, Method, NonlinearFlow, ParticleFlow
 from widelimit.dynamics.sgd import layout_for
-from widelimit.dynamics.solve import DYNAMICS, checked
+from widelimit.dynamics.solve import DYNAMICS, at_width_of, checked
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import steps_until
 from widelimit.solving.protocol import Run, State
@@ -79,6 +79,7 @@ def estimate(problem: Problem, method: Method, t_end: float, **options: Unpack[S
     100
     """
     settings = checked(problem, method, t_end, options)
+    problem = at_width_of(method, problem)
     require_room(problem, method, settings)
     began = time.perf_counter()
     run = DYNAMICS[type(method)](method, problem, settings.seed, settings.replicas)

@@ -256,7 +256,7 @@ def iteration(problem: Problem, method: SGD) -> Iteration:
     curved = problem.ridge > 0 and decay is None
     stepwise = curved or rules.on_sphere or isinstance(problem.neuron, Custom) or (rules.is_noisy and not is_smooth)
     return Iteration(
-        problem.data, problem.neuron.form, rules, steps_of(problem.schedule, method.step),
+        problem.data, problem.network.form, rules, steps_of(problem.schedule, method.step),
         Penalty(problem.ridge, v, rules.columns), decay, layout, stepwise,
     )  # fmt: skip
 

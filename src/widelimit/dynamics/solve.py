@@ -12,7 +12,17 @@ from widelimit.dynamics.fewer_samples import beside_fewer_samples
 from widelimit.dynamics.finite_volume import finite_volume
 from widelimit.dynamics.jko import jko
 from widelimit.dynamics.memory import require_room
-from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, Method, NonlinearFlow, ParticleFlow
+from widelimit.dynamics.methods import (
+    GD,
+    JKO,
+    SGD,
+    FiniteVolume,
+    Limit,
+    MeanField,
+    Method,
+    NonlinearFlow,
+    ParticleFlow,
+)
 from widelimit.errors import require
 from widelimit.problem.problem import Problem
 from widelimit.solving.driver import Ready, Request, checked_observers, drive, is_reserved
@@ -62,6 +72,7 @@ def solve(
     array([0.  , 0.05, 0.1 ])
     """
     settings = checked(problem, method, t_end, options)
+    problem = at_width_of(method, problem)
     require_flag("progress", progress, None)
     require_flag("throw", throw)
     require_room(problem, method, settings)
@@ -76,6 +87,11 @@ def checked(problem: Problem, method: Method, t_end: float, options: SolveOption
     known = isinstance(method, Method)
     require(known, f"method must be one of wl.{', '.join(kind.__name__ for kind in DYNAMICS)}", method, "choose one")
     return settings_of(t_end, options)
+
+
+def at_width_of(method: Method, problem: Problem) -> Problem:
+    """The problem of networks as wide as those of the method, if it has any."""
+    return problem if isinstance(method, Limit) else problem.at_width(method.n)
 
 
 def resume(

@@ -32,7 +32,7 @@ from widelimit.problem import activations, data, initial, regularisers, schedule
 from widelimit.problem.activations import activation
 from widelimit.problem.mobility import Mobility
 from widelimit.problem.neurons import ridge
-from widelimit.problem.problem import Problem
+from widelimit.problem.problem import LAZY, Problem
 from widelimit.solving.written import WORDS
 
 Constructor = Callable[..., Any]
@@ -209,6 +209,14 @@ def _number_or(table: Table) -> Check:
     return check
 
 
+def _alpha(value: Any) -> float | str:
+    """A number, or the word for √n."""
+    try:
+        return LAZY if value == LAZY else number(value)
+    except PydanticCustomError:
+        raise refuse(f'must be a number or "{LAZY}"', "try 1.0") from None
+
+
 def _activation(value: Any) -> Call:
     """A name or an expression, or a table of a name and arguments."""
     if isinstance(value, str):
@@ -229,14 +237,16 @@ METHOD = Table(METHODS, "name")
 SCHEDULE = Table(SCHEDULES)
 SCALAR = _number_or(Table(SCALAR_LAWS))
 RATE = _number_or(SCHEDULE)
+START = Table(_named(initial, "gaussian", "sphere"), "law", {"a": SCALAR, "b": SCALAR})
 PROBLEM = Table(
     {"": Problem},
     key="",
     special={
         "data": Table(DATA),
         "neuron": Table({"": ridge}, "", {"activation": _activation}),
-        "initial": Table(INITIAL, "law", {"a": SCALAR, "b": SCALAR}),
+        "initial": Table(INITIAL, "law", {"a": SCALAR, "b": SCALAR, "start": START}),
         "schedule": SCHEDULE,
+        "alpha": _alpha,
         "regulariser": Table(REGULARISERS),
         "mobility": Table({"": Mobility}, "", {"a": RATE, "b": RATE, "w": RATE}),
     },

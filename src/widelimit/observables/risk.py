@@ -47,7 +47,7 @@ def test_risk(problem: Problem, rho: Rho, x: ArrayLike, y: ArrayLike) -> Estimat
     instance_of(Problem, problem, "test_risk", "build one first")
     data = Empirical(x, y)
     require(data.d == problem.data.d, f"test data must have d = {problem.data.d:g} columns", data.d, "check x")
-    land = sample_landscape(data, problem.neuron, Penalty(problem.ridge, problem.regulariser, problem.full))
+    land = sample_landscape(data, problem.network, Penalty(problem.ridge, problem.regulariser, problem.full))
     squares = np.asarray((data.y - land.mean_features(*land.measure(rho))) ** 2)
     error = squares.std(ddof=1) / math.sqrt(len(squares)) if len(squares) > 1 else math.nan
     return Estimate(float(squares.mean()), float(error))

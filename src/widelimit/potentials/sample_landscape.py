@@ -165,6 +165,6 @@ def _answers(function: Callable[[Array, Array], Array], d: int, D: int) -> bool:
 def neuron_values(neuron: Neuron, columns: Coordinates, theta: Array, x: Array) -> Array:
     """σ*(x_j; θ_i), (samples, n)."""
     if isinstance(neuron, Custom):
-        return jax.vmap(lambda row: jax.vmap(partial(neuron.function, row))(theta))(x)
+        return jax.vmap(lambda row: jax.vmap(partial(neuron.value, row))(theta))(x)
     a, b, w = columns.split(theta)
     return a * neuron.sigma(x @ w.T + b)

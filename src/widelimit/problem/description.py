@@ -66,12 +66,12 @@ def _span(letter: str, first: int, last: int) -> str:
 
 
 def _network(problem: Problem) -> str:
-    neuron = problem.neuron
+    neuron, alpha = problem.neuron, _alpha(problem)
     if not isinstance(neuron, Ridge):
-        return "f(x) = ∫ σ*(x; θ) ρ(dθ)"
+        return f"f(x) = {alpha}∫ σ*(x; θ) ρ(dθ)"
     a, b = ("a " if "a" in neuron.scalars else ""), (" + b" if "b" in neuron.scalars else "")
     if not problem.groups or problem.no_reduction:
-        return f"f(x) = ∫ {a}σ(⟨w, x⟩{b}) ρ(dθ)"
+        return f"f(x) = {alpha}∫ {a}σ(⟨w, x⟩{b}) ρ(dθ)"
     names = [name for name in problem.reduced_coordinates if name.startswith("r")]
     noise = " + ".join(f"τ{name[1:]} {name} G{name[1:]}" for name in names)
     if all(all(t == 1 for t in g.tau) for g in problem.groups):
@@ -82,7 +82,12 @@ def _network(problem: Problem) -> str:
     kept = ("⟨u, z⟩ + " if problem.kept > 1 else "u z + ") if problem.kept else ""
     where = "z" if problem.kept else "class"
     order = "" if math.isinf(problem.data.d) or problem.data.on_sphere else ", and its Hermite orders"
-    return f"f({where}) = ∫ {a}E_{letter} σ({kept}{noise}{b}) ρ(dθ){order}"
+    return f"f({where}) = {alpha}∫ {a}E_{letter} σ({kept}{noise}{b}) ρ(dθ){order}"
+
+
+def _alpha(problem: Problem) -> str:
+    """α in front of an integral; nothing in the mean-field regime."""
+    return "" if problem.alpha == 1 else "√N " if isinstance(problem.alpha, str) else f"{problem.alpha:g} "
 
 
 def _penalty(problem: Problem, times: int = 0) -> str:
@@ -97,5 +102,6 @@ def _flow(problem: Problem) -> str:
     xi = "" if isinstance(problem.schedule, Constant) else "ξ(t) "
     noise = "" if math.isinf(problem.beta) else f" + 2 {xi}β⁻¹ Δρ, β = {problem.beta:g}"
     psi = "Ψ = V + ∫ U dρ" + (f" + {_penalty(problem)}" if problem.ridge else "")
-    rates = problem.mobility != Mobility()
-    return f"∂_t ρ = 2 {xi}∇·(ρ {'M ' * rates}∇Ψ){noise},   {psi}{f',   M = {problem.mobility}' * rates}"
+    rates, slow = problem.mobility != Mobility(), "" if problem.alpha == 1 else "α⁻² "
+    noise = noise.replace("2 ", f"2 {slow}", 1)
+    return f"∂_t ρ = 2 {slow}{xi}∇·(ρ {'M ' * rates}∇Ψ){noise},   {psi}{f',   M = {problem.mobility}' * rates}"

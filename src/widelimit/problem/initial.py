@@ -4,6 +4,7 @@
     sphere(radius=R)    w ~ uniform, |w| = R      radii: (r_1², r_2²) = R² (B, 1 − B), B ~ Beta(d_1/2, d_2/2)
     array(theta)        the neurons themselves
     blocks(sizes, laws) neighbouring columns of a custom neuron, one law for each block of them
+    paired(start)       every neuron (a, b, w) of another law together with (−a, b, w): f(x; ρ_0) = 0
 
 The first two are invariant under rotations of each group of directions, so each has a reduced form: a product of
 independent factors in the coordinates a, b, u, r_1, r_2, …, each a list of atoms or a function of standard
@@ -34,13 +35,17 @@ from widelimit.problem.scalar_starts import (
     Start,
     certain,
     constant,
+    either_sign,
     normal,
     signs,
     start_law,
     uniform,
 )
 
-__all__ = ["InitialLaw", "ScalarLaw", "array", "blocks", "constant", "gaussian", "normal", "signs", "sphere", "uniform"]
+__all__ = [
+    "InitialLaw", "ScalarLaw", "array", "blocks", "constant", "gaussian", "normal", "paired", "signs", "sphere",
+    "uniform",
+]  # fmt: skip
 
 
 class Gaussian(Value):
@@ -207,8 +212,48 @@ def _drawn(law: Gaussian | Sphere | ScalarLaw, key: Array, size: int, n: int) ->
     return law.sample(key, n * size).reshape(n, size) if isinstance(law, ScalarLaw) else law.inner(key, n, size)
 
 
-InitialLaw = Gaussian | Sphere | Explicit | Blocks
-gaussian, sphere, array, blocks = Gaussian, Sphere, Explicit, Blocks
+class Paired(Value):
+    """Neurons in pairs (a, b, w) and (−a, b, w): the network is 0 at the start, and its features are those of a law.
+
+    start   the law of one neuron of each pair: `gaussian` or `sphere`, with a law of a
+
+    >>> paired(gaussian(1.0, a=1.0)).a.factor().atoms
+    (((1.0,), 0.5), ((-1.0,), 0.5))
+    """
+
+    word: ClassVar[str] = "paired"
+
+    start: Gaussian | Sphere
+
+    def validate(self) -> None:
+        """A law with an outer weight to turn."""
+        good = isinstance(self.start, Gaussian | Sphere)
+        require(good, "paired needs initial.gaussian or initial.sphere", self.start, "try paired(gaussian(1.0, a=1.0))")
+        good = self.start.a is not None
+        require(good, "a paired start needs a law of the outer weight a", self.start, "try paired(gaussian(1.0, a=1.0))")
+
+    @property
+    def a(self) -> ScalarLaw:
+        """The law of a, of either sign."""
+        assert self.start.a is not None
+        return either_sign(self.start.a)
+
+    @property
+    def b(self) -> ScalarLaw | None:
+        """The law of b."""
+        return self.start.b
+
+    def inner(self, key: Array, n: int, d: int) -> Array:
+        """n independent inner weights, (n, d), one for each pair."""
+        return self.start.inner(key, n, d)
+
+    def reduced(self, d: float, kept: int, groups: Sequence[Group]) -> list[Factor]:
+        """The factors of the inner weights."""
+        return self.start.reduced(d, kept, groups)
+
+
+InitialLaw = Gaussian | Sphere | Explicit | Blocks | Paired
+gaussian, sphere, array, blocks, paired = Gaussian, Sphere, Explicit, Blocks, Paired
 
 
 def _chi(x: np.ndarray, d: float) -> np.ndarray:

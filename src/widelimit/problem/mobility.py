@@ -75,6 +75,25 @@ class Mobility(Value):
         return not any(isinstance(rate, Schedule) for rate in self.each)
 
 
+class Slowed(Mobility):
+    """The same rates, all times one number."""
+
+    pace: float = 1.0
+
+    def at(self, block: str, t: Array | float) -> Array | float:
+        """m(t) of one block."""
+        return self.pace * super().at(block, t)
+
+    def between(self, start: float, stop: float) -> Slowed:
+        """The same for an interval without jumps."""
+        return slowed(super().between(start, stop), self.pace)
+
+
+def slowed(rates: Mobility, pace: float) -> Slowed:
+    """All rates times a number."""
+    return Slowed.trusted(a=rates.a, b=rates.b, w=rates.w, pace=pace)
+
+
 def _held(rate: Rate, t: float) -> Rate:
     return float(rate(t)) if isinstance(rate, Window | Constant) else rate
 

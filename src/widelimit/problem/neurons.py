@@ -17,7 +17,7 @@ from jax import Array
 
 from widelimit.errors import require
 from widelimit.frozen import As, Value, argument, count, one_of, static
-from widelimit.problem.activations import Activation, Choice, General, activation, name_of
+from widelimit.problem.activations import Activation, Amplified, Choice, General, activation, name_of
 
 ROLES = ("absent", "fixed", "trained")
 DOMAINS = ("free", "sphere")
@@ -52,7 +52,14 @@ class Ridge(Value):
     @property
     def form(self) -> Ridge:
         """The same neuron with σ in the form its smoothed versions are known for."""
-        return Ridge.trusted(activation=self.sigma.form, outer=self.outer, bias=self.bias, inner=self.inner)
+        return self._with(self.sigma.form)
+
+    def times(self, alpha: float) -> Ridge:
+        """The neuron α σ*."""
+        return self._with(Amplified.trusted(activation=self.activation, factor=alpha))
+
+    def _with(self, sigma: Activation) -> Ridge:
+        return Ridge.trusted(activation=sigma, outer=self.outer, bias=self.bias, inner=self.inner)
 
     @property
     def scalars(self) -> tuple[str, ...]:
@@ -113,6 +120,14 @@ class Custom(Value):
         """The neuron itself: a custom function has no other form."""
         return self
 
+    def value(self, x: Array, theta: Array) -> Array:
+        """σ*(x; θ)."""
+        return self.function(x, theta)
+
+    def times(self, alpha: float) -> AmplifiedCustom:
+        """The neuron α σ*."""
+        return AmplifiedCustom.trusted(function=self.function, D=self.D, factor=alpha)
+
     def size(self, d: int) -> int:
         """Number of parameters."""
         return self.D
@@ -121,6 +136,16 @@ class Custom(Value):
     def sentence(self) -> str:
         """The neuron in symbols."""
         return f"{getattr(self.function, '__name__', 'σ*')}(x, θ), θ ∈ R^{self.D}"
+
+
+class AmplifiedCustom(Custom):
+    """A custom neuron times a number."""
+
+    factor: float = 1.0
+
+    def value(self, x: Array, theta: Array) -> Array:
+        """factor·σ*(x; θ)."""
+        return self.factor * self.function(x, theta)
 
 
 Neuron = Ridge | Custom

@@ -1,6 +1,10 @@
 """The problem: everything the finite network and its limit have in common.
 
-R(ρ) = E (y − ∫ σ*(x; θ) ρ(dθ))²,   θ_i ~ ρ_0,   ridge λ v(θ), inverse temperature β, schedule ξ, mobility M
+R(ρ) = E (y − f(x; ρ))²,   f = α ∫ σ*(x; θ) ρ(dθ),   θ_i ~ ρ_0,   ridge λ v(θ), inverse temperature β, schedule ξ,
+mobility M
+
+The scale α acts on the neuron, σ* → α σ*, and on the mobility, M → M/α², so that f moves at a speed that does not
+depend on it: dθ_i/dt = (2/α) E (y − f) ∇σ*(x; θ_i). α = 1 is the mean-field regime, α = √N the lazy one.
 """
 
 from __future__ import annotations
@@ -15,15 +19,23 @@ import jax.numpy as jnp
 from jax import Array
 
 from widelimit.coordinates import Coordinates
-from widelimit.errors import InputError, is_number, require, require_count, require_known
+from widelimit.errors import InputError, is_finite, is_number, require, require_count, require_known
 from widelimit.frozen import As, Value, argument, nonnegative, require_key
 from widelimit.problem.data.data_law import DataLaw, Group, require_finite
 from widelimit.problem.description import describe
-from widelimit.problem.initial import Blocks, Explicit, InitialLaw, ScalarLaw
-from widelimit.problem.mobility import Mobility, Rate, mobility
+from widelimit.problem.initial import Blocks, Explicit, InitialLaw, Paired, ScalarLaw
+from widelimit.problem.mobility import Mobility, Rate, mobility, slowed
 from widelimit.problem.neurons import Custom, Neuron, Ridge
 from widelimit.problem.regularisers import Choice, Regulariser, Squares, check_regulariser, regulariser
 from widelimit.problem.schedules import Constant, Schedule, Time, schedule
+
+
+LAZY = "lazy"
+
+
+def _check_alpha(name: str, alpha: float | str) -> None:
+    good = alpha == LAZY if isinstance(alpha, str) else is_finite(alpha) and alpha > 0
+    require(good, f'{name} must be a number > 0, or "{LAZY}" for √n', alpha, f"try {name}=1.0")
 
 
 class Problem(Value):
@@ -37,6 +49,7 @@ class Problem(Value):
     schedule     ξ(t), from ``wl.schedules`` or any JAX-traceable function of t
     mobility     rates of the blocks a, b, w: a ``wl.Mobility`` or a dictionary, e.g. {"a": 0.5}
     regulariser  v, |θ|²/2 by default; from ``wl.regularisers`` or any differentiable function of a, b and w
+    alpha        α, the scale of the network: 1 in the mean-field regime, "lazy" for √N with N neurons
 
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
@@ -52,6 +65,7 @@ class Problem(Value):
     schedule: As[Schedule | Callable[[Time], Time], Schedule] = argument(form=schedule, default_factory=Constant)
     mobility: As[Mobility | Mapping[str, Rate], Mobility] = argument(form=mobility, default_factory=Mobility)
     regulariser: As[Choice, Regulariser] = argument(form=regulariser, default_factory=Squares)
+    alpha: float | str = argument(_check_alpha, default=1.0)
 
     def validate(self) -> None:
         """Parts that fit together."""
@@ -81,7 +95,7 @@ class Problem(Value):
         law = self.initial
         rows = law.theta[:, len(self.neuron.scalars) :] if isinstance(law, Explicit) else None
         squares = None if rows is None else (rows**2).sum(axis=1)
-        on_it = getattr(law, "radius", None) == 1.0 if squares is None else bool((abs(squares - 1) < 1e-9).all())
+        on_it = getattr(self.unpaired.initial, "radius", None) == 1.0 if squares is None else bool((abs(squares - 1) < 1e-9).all())
         got = law if squares is None else f"|w| = {squares.max() ** 0.5:g}"
         require(on_it, "inner weights on the unit sphere must start on it", got, "use initial.sphere(1.0)")
 
@@ -130,9 +144,29 @@ class Problem(Value):
 
     @property
     def rates(self) -> Mobility:
-        """The mobility, with 0 for the scalars that are fixed."""
+        """M/α², with 0 for the scalars that are fixed."""
         roles = zip(self.neuron.scalars, self.neuron.trained, strict=True)
-        return replace(self.mobility, **{name: 0.0 for name, moves in roles if not moves})
+        rates = replace(self.mobility, **{name: 0.0 for name, moves in roles if not moves})
+        return rates if self.alpha == 1 else slowed(rates, self._alpha**-2)
+
+    @property
+    def network(self) -> Neuron:
+        """α σ*, whose mean over the neurons is f."""
+        return self.neuron if self.alpha == 1 else self.neuron.times(self._alpha)
+
+    @property
+    def _alpha(self) -> float:
+        """α as a number."""
+        if isinstance(self.alpha, str):
+            raise InputError(
+                f'alpha = "{LAZY}" is √n and needs a number of neurons, got none: use problem.at_width(n), or a number.'
+            )
+        return self.alpha
+
+    def at_width(self, n: int) -> Problem:
+        """The problem of networks of n neurons: α = √n in place of "lazy"."""
+        require_count("n", n, "100")
+        return replace(self, alpha=math.sqrt(n)) if self.alpha == LAZY else self
 
     @property
     def is_noisy(self) -> bool:
@@ -203,9 +237,25 @@ class Problem(Value):
             )
             return jnp.asarray(law.theta)
         require_key(key)
+        if isinstance(law, Paired):
+            return self.both_signs(self.unpaired.sample_initial(key, self.pairs(n)))
         keys = dict(zip(("a", "b", "w"), jax.random.split(key, 3), strict=True))
         scalars = [self.start_of(name).sample(keys[name], n)[:, None] for name in self.neuron.scalars]
         return jnp.concatenate([*scalars, law.inner(keys["w"], n, self.D - len(scalars))], axis=1)
+
+    @property
+    def unpaired(self) -> Problem:
+        """The problem that starts with one neuron of each pair."""
+        return replace(self, initial=self.initial.start) if isinstance(self.initial, Paired) else self
+
+    def pairs(self, n: int) -> int:
+        """How many pairs n neurons of a paired start are."""
+        require(n % 2 == 0, "a paired start needs an even number of neurons", n, f"try {n + 1}")
+        return n // 2
+
+    def both_signs(self, theta: Array) -> Array:
+        """Neurons (…, m, D), and after them the same ones with −a, (…, 2m, D)."""
+        return jnp.concatenate([theta, theta.at[..., 0].multiply(-1.0)], axis=-2)
 
     def start_of(self, scalar: str) -> ScalarLaw:
         """The law a scalar starts from."""

@@ -21,6 +21,7 @@ from widelimit.errors import is_finite, require
 from widelimit.frozen import Value, positive
 
 Curve = Callable[[np.ndarray], np.ndarray]
+SCORES = np.linspace(0.25, 3.0, 12)[:, None]  # at which a law shows whether it is even
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,34 @@ class Uniform(ScalarLaw):
     def sample(self, key: Array, n: int) -> Array:
         """n independent values."""
         return jax.random.uniform(key, (n,), minval=self.low, maxval=self.high)
+
+
+class EitherSign(ScalarLaw):
+    """A number drawn from another law, or its negative, with equal probability."""
+
+    word: ClassVar[str] = "either_sign"
+
+    law: ScalarLaw
+
+    def factor(self) -> Factor:
+        """Every atom with both signs; a law with a density must be even already."""
+        own = self.law.factor()
+        if own.atoms is not None:
+            atoms = [((sign * value,), mass / 2) for (value,), mass in own.atoms for sign in (1.0, -1.0)]
+            return Factor(1, atoms=tuple(atoms))
+        even = own.curve is not None and bool(np.allclose(own.curve(-SCORES), -own.curve(SCORES)))
+        require(even, "a paired start on a grid needs a law of a that is even, or has atoms", self.law, "use MeanField")
+        return own
+
+    def sample(self, key: Array, n: int) -> Array:
+        """n independent values."""
+        number, sign = jax.random.split(key)
+        return self.law.sample(number, n) * jax.random.rademacher(sign, (n,), float)
+
+
+def either_sign(law: ScalarLaw) -> ScalarLaw:
+    """The law of ±x, x from a law."""
+    return EitherSign(law)
 
 
 constant, signs, normal, uniform = ConstantLaw, Signs, Normal, Uniform

@@ -23,7 +23,7 @@ from scipy.special import ndtr, ndtri
 
 from widelimit.errors import require
 from widelimit.problem.data.nodes import Rule, wide_normals
-from widelimit.problem.initial import Explicit, Factor
+from widelimit.problem.initial import Explicit, Factor, Paired
 from widelimit.problem.problem import Problem
 from widelimit.solving.moment_weights import moment_weights
 from widelimit.solving.streams import streams
@@ -63,6 +63,9 @@ def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array
     if isinstance(law, Explicit):
         theta = jnp.asarray(law.theta) if problem.starts_reduced else problem.full.reduce(law.theta)
         return theta, jnp.full(len(theta), 1 / len(theta))
+    if isinstance(law, Paired):
+        theta, weights = initial_points(problem.unpaired, -(-points // 2), placement)
+        return problem.both_signs(theta), jnp.concatenate([weights, weights]) / 2
     factors = initial_factors(problem)
     atoms, masses = _atoms(factors)
     scores, weights = _scores([f for f in factors if f.curve is not None], -(-points // len(atoms)), placement)
@@ -71,7 +74,9 @@ def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array
 
 
 def random_points(problem: Problem, key: Array, n: int) -> Array:
-    """n independent neurons drawn from ρ_0 in reduced coordinates, (n, D); works at d = ∞."""
+    """n independent neurons (or n/2 pairs) drawn from ρ_0 in reduced coordinates, (n, D); works at d = ∞."""
+    if isinstance(problem.initial, Paired):
+        return problem.both_signs(random_points(problem.unpaired, key, problem.pairs(n)))
     factors = initial_factors(problem)
     atoms, masses = _atoms(factors)
     choice, scores = jax.random.split(key)

@@ -34,7 +34,7 @@ KEYS = {"neuron": "", "mobility": "", "activation": "name"}  # the key of the na
 WORDS = {  # the constructors a file may name
     "neuron": ("ridge",),
     "data law": ("gaussian_classes", "single_index", "multi_index", "hypercube", "sphere", "empirical"),
-    "initial law": ("gaussian", "sphere"),
+    "initial law": ("gaussian", "sphere", "paired"),
     "regulariser": ("squares", "path", "rounded"),
     "schedule": ("constant", "power", "exponential", "window"),
     "activation": (*NAMED, *MAKERS),

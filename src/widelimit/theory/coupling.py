@@ -214,7 +214,7 @@ def compare(
     asked, chosen = Coupling(n, step, t_end, **options), functions_of("tests", tests) or _moments(problem)
     require(not problem.is_noisy, "compare needs a problem without noise, beta = inf", problem.beta, "drop beta")
     solutions: dict[str, Solution] = {}
-    outcome = "done"
+    problem, outcome = problem.at_width(n), "done"
     for name in asked.chain:
         try:
             solutions[name] = asked.solve(problem, name, progress)

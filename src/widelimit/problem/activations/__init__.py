@@ -42,7 +42,7 @@ from widelimit.problem.activations.smooth import (
     hermite,
     polynomial,
 )
-from widelimit.problem.activations.sums import Part, Sum
+from widelimit.problem.activations.sums import Amplified, Part, Sum
 from widelimit.problem.expressions import Expression
 
 relu, truncated_relu = Hinges((0.0,), (1.0,)), Hinges((0.0, 1.0), (1.0, -1.0))
@@ -59,7 +59,7 @@ MAKERS = {"ramp": ramp, "piecewise_linear": piecewise_linear, "polynomial": poly
 Choice = Activation | Expression | str | Callable[[Array], Array]
 
 __all__ = [
-    "Activation", "ErrorFunction", "ExponentialFunction", "General", "Hermite", "Hinges", "Logistic", "Part",
+    "Activation", "Amplified", "ErrorFunction", "ExponentialFunction", "General", "Hermite", "Hinges", "Logistic", "Part",
     "PiecewiseLinear", "Polynomial", "Ramp", "Sinusoid", "Sum", "Written", "activation", "cos", "custom", "erf", "gelu",
     "hermite", "hinges", "name_of", "piecewise_linear", "polynomial", "ramp", "relu", "sigmoid", "silu", "sin",
     "softplus", "tanh", "truncated_relu",

@@ -1,7 +1,8 @@
 """Sums of functions of affine arguments.
 
-part   σ(x) = c ς(α x + β),  α of either sign
-sum    σ(x) = Σ_i σ_i(x)
+part        σ(x) = c ς(α x + β),  α of either sign
+sum         σ(x) = Σ_i σ_i(x)
+amplified   σ(x) = c ς(x),  a part in the forms of ς
 """
 
 from __future__ import annotations
@@ -42,3 +43,29 @@ class Sum(Activation):
     def __call__(self, x: Array) -> Array:
         """σ(x)."""
         return sum((part(x) for part in self.parts), 0.0 * x)
+
+
+class Amplified(Activation):
+    """σ(x) = factor·activation(x)."""
+
+    word: ClassVar[str] = "amplified"
+
+    activation: Activation
+    factor: float
+
+    def __call__(self, x: Array) -> Array:
+        """σ(x)."""
+        return self.factor * self.activation(x)
+
+    @property
+    def form(self) -> Activation:
+        """A part of the form of ς."""
+        return self._part(self.activation.form)
+
+    @property
+    def pair_form(self) -> Activation:
+        """A part of the form the pairwise kernel of ς is known for."""
+        return self._part(self.activation.pair_form)
+
+    def _part(self, form: Activation) -> Part:
+        return Part.trusted(activation=form, coefficient=self.factor, scale=1.0, shift=0.0)
