@@ -21,8 +21,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from widelimit.dynamics.block_layout import BLOCK_ROWS
 from widelimit.dynamics.methods import SGD
-from widelimit.dynamics.sgd import BLOCK_ROWS, iteration
+from widelimit.dynamics.sgd import iteration
 from widelimit.errors import InputError, require_count, require_known
 from widelimit.experiments.demo import TwoClasses
 from widelimit.problem.activations import ramp

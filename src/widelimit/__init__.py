@@ -33,7 +33,17 @@ if "jax" in sys.modules:
 if TYPE_CHECKING:
     from widelimit import observables
     from widelimit.dynamics.estimate import Forecast, estimate
-    from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, NonlinearFlow, ParticleFlow
+    from widelimit.dynamics.methods import (
+        GD,
+        JKO,
+        SGD,
+        FiniteVolume,
+        MeanField,
+        NonlinearFlow,
+        ParticleFlow,
+        TangentFlow,
+        TangentSGD,
+    )
     from widelimit.dynamics.solve import resume, solve
     from widelimit.errors import Diverged, InputError, Interrupted, Stopped
     from widelimit.experiments.records import load
@@ -57,7 +67,17 @@ _HOMES = {
     "problem.problem": ("Problem",),
     "potentials.landscapes": ("landscape", "reduce"),
     "problem.mobility": ("Mobility",),
-    "dynamics.methods": ("SGD", "GD", "ParticleFlow", "NonlinearFlow", "MeanField", "FiniteVolume", "JKO"),
+    "dynamics.methods": (
+        "SGD",
+        "GD",
+        "ParticleFlow",
+        "NonlinearFlow",
+        "MeanField",
+        "FiniteVolume",
+        "JKO",
+        "TangentFlow",
+        "TangentSGD",
+    ),
     "dynamics.estimate": ("Forecast", "estimate"),
     "dynamics.solve": ("resume", "solve"),
     "solving.solution": ("Solution",),

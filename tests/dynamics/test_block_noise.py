@@ -19,7 +19,7 @@ import pytest
 from scipy import stats
 
 import widelimit as wl
-from widelimit.dynamics import sgd
+from widelimit.dynamics import block_layout, sgd
 from widelimit.dynamics.block_noise import Walk, block_noise, decays, variances
 from widelimit.dynamics.noise_bridge import noise_at
 from widelimit.solving.clock import Chunk
@@ -166,8 +166,8 @@ def check_same_law(batch, seed, replicas=REPLICAS):
 
 @pytest.mark.slow
 def test_noisy_blocks_have_the_joint_law_of_the_plain_loop(monkeypatch):
-    monkeypatch.setattr(sgd, "SUB_ROWS", 2)  # two sub-blocks in a block of four samples
-    assert sgd.iteration(*noisy(1)).layout == sgd.Layout(1, 2, 2)
+    monkeypatch.setattr(block_layout, "SUB_ROWS", 2)  # two sub-blocks in a block of four samples
+    assert sgd.iteration(*noisy(1)).layout == block_layout.Layout(1, 2, 2)
     check_same_law(1, 10)
 
 

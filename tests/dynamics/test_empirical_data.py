@@ -68,7 +68,7 @@ def test_the_risk_of_a_test_set_is_observed_beside_it(flowed, parts):
 
 def plain_sgd(data, theta, steps, step, seed):
     """The textbook loop over the stream of this seed, gradients by hand."""
-    from widelimit.dynamics.sgd import layout_for
+    from widelimit.dynamics.block_layout import layout_for
     from widelimit.solving.streams import stream
 
     size = layout_for(1).steps

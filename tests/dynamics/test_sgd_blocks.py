@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics import sgd
+from widelimit.dynamics import block_layout, sgd
 from widelimit.problem.activations import name_of
 from widelimit.solving import replicas
 from widelimit.solving.streams import stream
@@ -49,7 +49,7 @@ def problem(sigma="tanh", outer="trained", bias="trained", ridge=0.1, xi="power"
 
 def samples(p, seed, batch, steps, dtype=float):
     """The batches of steps 0, …, steps − 1, block by block from the data stream."""
-    layout, key = sgd.layout_for(batch), stream(seed, "data")
+    layout, key = block_layout.layout_for(batch), stream(seed, "data")
     draw = jax.jit(lambda k: p.data.sample(k, layout.steps * batch, dtype))
     count = 0
     for block in itertools.count():
@@ -105,7 +105,7 @@ def largest_difference(p, xi, n, step, batch, steps, seed=3, dtype="float64"):
 @pytest.fixture
 def short_blocks(monkeypatch):
     """Two sub-blocks to a block instead of eight: the same code, compiled in a third of the time."""
-    monkeypatch.setattr(sgd, "BLOCK_ROWS", 32)
+    monkeypatch.setattr(block_layout, "BLOCK_ROWS", 32)
 
 
 @pytest.mark.parametrize(("sigma", "xi"), [("tanh", "power"), ("ramp", "exponential")])
@@ -149,9 +149,9 @@ def test_a_strong_ridge_is_no_divergence(dtype, ridge, step, tolerance):
 
 @pytest.mark.parametrize("batch", [3, 16, 40, 200])
 def test_minibatch_sgd_is_the_plain_loop(batch, monkeypatch):
-    monkeypatch.setattr(sgd, "BLOCK_ROWS", 60)  # blocks of 20, 3, 1 and 1 steps
+    monkeypatch.setattr(block_layout, "BLOCK_ROWS", 60)  # blocks of 20, 3, 1 and 1 steps
     steps = 301
-    assert steps % sgd.layout_for(batch).steps != 0 or sgd.layout_for(batch).steps == 1
+    assert steps % block_layout.layout_for(batch).steps != 0 or block_layout.layout_for(batch).steps == 1
     assert largest_difference(problem("tanh"), "power", n=11, step=1e-2, batch=batch, steps=steps) < ROUNDING
 
 
@@ -249,7 +249,7 @@ def test_memory_does_not_grow_with_the_number_of_steps():
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 7, 16, 17, 40, 128, 200])
 def test_blocks_hold_whole_batches(batch):
-    layout = sgd.layout_for(batch)
+    layout = block_layout.layout_for(batch)
     assert layout.sub_rows == layout.units * batch
-    assert layout.steps * batch <= max(sgd.BLOCK_ROWS, batch)
+    assert layout.steps * batch <= max(block_layout.BLOCK_ROWS, batch)
     assert layout.steps >= 1

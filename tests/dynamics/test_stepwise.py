@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics import sgd
+from widelimit.dynamics import block_layout, sgd
 from widelimit.solving.clock import Chunk
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.streams import stream
@@ -23,8 +23,8 @@ FIRST, THEN = wl.schedules.window(0, TURN * STEP), wl.schedules.window(TURN * ST
 @pytest.fixture(autouse=True)
 def short_blocks(monkeypatch):
     """Two sub-blocks of four samples."""
-    monkeypatch.setattr(sgd, "BLOCK_ROWS", 8)
-    monkeypatch.setattr(sgd, "SUB_ROWS", 4)
+    monkeypatch.setattr(block_layout, "BLOCK_ROWS", 8)
+    monkeypatch.setattr(block_layout, "SUB_ROWS", 4)
 
 
 def iteration(mobility, batch=1, schedule=None):

@@ -20,9 +20,9 @@ from typing import NamedTuple, Unpack
 
 import jax
 
+from widelimit.dynamics.block_layout import layout_for
 from widelimit.dynamics.memory import GIB, need, require_room
-from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, Method, NonlinearFlow, ParticleFlow
-from widelimit.dynamics.sgd import layout_for
+from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, Method, NonlinearFlow, ParticleFlow, TangentSGD
 from widelimit.dynamics.solve import DYNAMICS, at_width_of, checked
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import steps_until
@@ -96,7 +96,7 @@ def estimate(problem: Problem, method: Method, t_end: float, **options: Unpack[S
 
 def fixed_step(problem: Problem, method: Method) -> float | None:
     """The step of a method, None where it adapts."""
-    if isinstance(method, SGD | GD | JKO | FiniteVolume):
+    if isinstance(method, SGD | GD | JKO | FiniteVolume | TangentSGD):
         return method.step
     is_noisy = isinstance(method, ParticleFlow | NonlinearFlow) and problem.is_noisy
     return method.noise_step if is_noisy else None  # type: ignore[union-attr]
@@ -106,7 +106,13 @@ def _first(method: Method, step: float | None, t_end: float) -> float:
     """The length of the first stretch of a pilot."""
     if step is None or isinstance(method, FiniteVolume):
         return t_end * SHARE
-    steps = 4 * layout_for(method.batch).steps if isinstance(method, SGD) else 2 if isinstance(method, JKO) else FEWEST
+    steps = (
+        4 * layout_for(method.batch).steps
+        if isinstance(method, SGD | TangentSGD)
+        else 2
+        if isinstance(method, JKO)
+        else FEWEST
+    )
     return min(t_end / 2, steps * step)
 
 

@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, Method
+from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, Method, Tangent, TangentSGD
 from widelimit.errors import InputError
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.pairwise_landscape import PairwiseLandscape
@@ -50,9 +50,12 @@ def need(problem: Problem, method: Method, settings: Settings) -> Need:
         rows = (method.cells or CELLS) ** min(reduced, 2) if isinstance(method, FiniteVolume) else method.cells or CELLS
         return Need(8.0 * STAGES * rows, 16.0 * len(settings.times) * rows, 8.0 * min(rows * 100, CHUNK))
     n = method.points if isinstance(method, MeanField) else method.n
-    full = isinstance(method, SGD) or (not isinstance(method, MeanField) and method.coordinates == "full")
+    full = isinstance(method, SGD | TangentSGD) or (not isinstance(method, MeanField) and method.coordinates == "full")
     columns = problem.D if full else reduced
-    replicas, copies = settings.replicas or 1, COPIES if isinstance(method, SGD | GD) else STAGES
+    replicas, copies = (
+        settings.replicas or 1,
+        COPIES if isinstance(method, SGD | GD) else STAGES * (1 + isinstance(method, Tangent)),
+    )
     kept = problem.D if settings.keep == "full" else reduced
     land = landscape(problem, reduced=not full)
     pairs = PAIRS * float(n) ** 2 if isinstance(land, PairwiseLandscape) else min(3.0 * n * land.size, 3 * CHUNK)

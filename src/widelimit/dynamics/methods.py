@@ -7,6 +7,8 @@ NonlinearFlow   widelimit.dynamics.nonlinear_flow   the neurons no longer feel e
 MeanField       widelimit.dynamics.mean_field   the limit itself, carried by points
 FiniteVolume    widelimit.dynamics.finite_volume   the limit on a grid, with and without noise
 JKO             widelimit.dynamics.jko         the limit as a sequence of minimisations
+TangentFlow     widelimit.dynamics.tangent_flow   the particle flow of the network linearised at its start
+TangentSGD      widelimit.dynamics.tangent_sgd   SGD of the network linearised at its start
 """
 
 from __future__ import annotations
@@ -189,5 +191,41 @@ class JKO(Value):
     check: bool = yes_or_no(default=False)
 
 
+class TangentFlow(Value):
+    """Gradient flow of the network linearised at its start, from the neurons of `ParticleFlow` with the same seed.
+
+    n            number of neurons
+    coordinates  "full" (a, b, w), on a data set or draws, or "reduced" (a, b, radii), exactly
+    rtol, atol   tolerances of the adaptive solver, per step
+    stiff        whether the solver is implicit; it finds out by itself if left out
+
+    >>> TangentFlow(n=200, coordinates="reduced")
+    TangentFlow(n=200, coordinates='reduced')
+    """
+
+    n: int = count("200")
+    coordinates: str = one_of("coordinates", COORDINATES, default="full")
+    rtol: float = positive("1e-8", default=1e-8)
+    atol: float = positive("1e-10", default=1e-10)
+    stiff: bool | None = static(_check_stiff, default=None)
+
+
+class TangentSGD(Value):
+    """Stochastic gradient descent of the network linearised at its start, on the samples of `SGD` with the same seed.
+
+    n      number of neurons
+    step   ε, so that step k happens at time kε
+    batch  samples per step
+
+    >>> TangentSGD(n=100, step=1e-3)
+    TangentSGD(n=100, step=0.001)
+    """
+
+    n: int = count("800")
+    step: float = positive("1e-4")
+    batch: int = count("1", default=1)
+
+
 Limit = MeanField | FiniteVolume | JKO  # these draw nothing, and run in reduced coordinates
-Method = SGD | GD | ParticleFlow | NonlinearFlow | Limit
+Tangent = TangentFlow | TangentSGD
+Method = SGD | GD | ParticleFlow | NonlinearFlow | Limit | Tangent

@@ -63,6 +63,10 @@ class Rules(Frozen):
         rates = jnp.concatenate([jnp.broadcast_to(self.mobility.at(b, t), (c,)) for b, c in blocks]).astype(float)
         return rates if self.xi is None else rates * self.xi(t)
 
+    def columnwise(self, values: Array) -> Array:
+        """Numbers of the blocks (blocks,) for every column, (D,)."""
+        return jnp.repeat(values, jnp.asarray(self.columns.sizes), total_repeat_length=self.columns.D)
+
     def during(self, stretch: Stretch) -> Rules:
         """The rules in a stretch of time."""
         return replace(self, mobility=stretch.rates, xi=stretch.xi)

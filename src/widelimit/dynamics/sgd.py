@@ -26,7 +26,6 @@ In single precision the scalars inside a block and the decay D_B are kept in dou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -34,6 +33,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from widelimit.dynamics.block_layout import Layout, chunk_steps, layout_for
 from widelimit.dynamics.block_noise import Decays, Noise, Walk, block_noise, decays
 from widelimit.dynamics.methods import SGD
 from widelimit.dynamics.noise_bridge import noise_until
@@ -43,39 +43,17 @@ from widelimit.frozen import Frozen, static
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.data import DataLaw
-from widelimit.problem.neurons import Custom, Neuron, Ridge
+from widelimit.problem.neurons import Custom, Linearised, Neuron, Ridge
 from widelimit.problem.problem import Problem
 from widelimit.problem.regularisers import Penalty, Squares
 from widelimit.problem.schedules import Steps, steps_of
 from widelimit.solving.clock import Chunk, chunks, steps_until, whole_steps
 from widelimit.solving.placement import initial_neurons
-from widelimit.solving.protocol import Run, Tick, view_neurons
+from widelimit.solving.protocol import NeuronView, Run, Tick, view_neurons
 from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import streams
 
-BLOCK_ROWS = 128
-SUB_ROWS = 16
 Keys = tuple[Array, Array]  # of the data and of the noise
-WORK_PER_CALL = 2e10  # multiplications in one compiled call; progress is reported after each
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How one block is cut: ``subs`` sub-blocks of ``units`` batches of ``batch`` samples."""
-
-    batch: int
-    units: int
-    subs: int
-
-    @property
-    def steps(self) -> int:
-        """Steps in a block."""
-        return self.units * self.subs
-
-    @property
-    def sub_rows(self) -> int:
-        """Samples in a sub-block."""
-        return self.units * self.batch
 
 
 class Block(NamedTuple):
@@ -103,7 +81,7 @@ class Iteration(Frozen, eq=False):
     """
 
     data: DataLaw
-    neuron: Neuron
+    neuron: Neuron | Linearised
     rules: Rules
     steps: Steps
     penalty: Penalty
@@ -136,7 +114,7 @@ class Iteration(Frozen, eq=False):
         def step(k: Array, theta: Array) -> Array:
             rows = k * self.layout.batch
             x, y = (jax.lax.dynamic_slice_in_dim(part, rows, self.layout.batch) for part in (block.x, block.y))
-            pace = jnp.repeat(block.paces[k], jnp.asarray(self.rules.columns.sizes), total_repeat_length=theta.shape[1])
+            pace = self.rules.columnwise(block.paces[k])
             key = jax.random.fold_in(block.key, k)
             return one_step(self.neuron, self.rules, self.penalty, theta, (x, y), (pace, key))
 
@@ -248,7 +226,7 @@ class Iteration(Frozen, eq=False):
 def iteration(problem: Problem, method: SGD) -> Iteration:
     """What SGD repeats from block to block on this problem."""
     rules, v = rules_of(problem, reduced=False), problem.regulariser
-    layout = layout_for(method.batch, int(problem.data.d) // 2 if rules.is_noisy else BLOCK_ROWS)
+    layout = layout_for(method.batch, int(problem.data.d) // 2 if rules.is_noisy else None)
     is_smooth = problem.data.mixture is not None or problem.data.on_sphere  # no two samples are parallel
     decay = None
     if problem.ridge and isinstance(v, Squares):
@@ -261,38 +239,43 @@ def iteration(problem: Problem, method: SGD) -> Iteration:
     )  # fmt: skip
 
 
-def layout_for(batch: int, rows: int | None = None) -> Layout:
-    """Blocks of about BLOCK_ROWS samples, at most ``rows``, in sub-blocks of about SUB_ROWS, whole batches each."""
-    most = min(BLOCK_ROWS, BLOCK_ROWS if rows is None else rows)
-    units = max(1, min(SUB_ROWS, most) // batch)
-    return Layout(batch, units, max(1, most // (units * batch)))
-
-
 def ready(method: SGD, problem: Problem, seed: int, replicas: int | None) -> Run:
     """N neurons drawn from ρ_0."""
     theta = initial_neurons(problem, seed, method.n, False, replicas).astype(method.dtype)
-    fixed = iteration(problem, method)
+    view = view_neurons(landscape(problem), jnp.full(method.n, 1 / method.n), lambda state: state[1])
+    start = start_with(theta, seed, replicas)
+    return iterated(iteration(problem, method), method.step, start, view, problem.risk_falls)
+
+
+class Start(NamedTuple):
+    """The neurons (n, D), or (R, n, D), and the keys of their samples and noise."""
+
+    theta: Array
+    keys: Keys
+    replicas: int | None
+
+
+def start_with(theta: Array, seed: int, replicas: int | None) -> Start:
+    """Neurons, with the samples and the noise of a seed."""
+    return Start(theta, (streams(seed, "data", replicas), streams(seed, "noise", replicas)), replicas)
+
+
+def iterated(fixed: Iteration, step: float, start: Start, view: NeuronView, falls: bool) -> Run:
+    """Neurons that go from block to block, ready for the driver."""
+    theta, keys, replicas = start
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
-        for chunk in chunks(start, stop, method.step, chunk_steps(fixed.layout, theta)):
-            yield Leg(fixed, chunk, chunk.end * method.step)
+        for chunk in chunks(start, stop, step, chunk_steps(fixed.layout, theta)):
+            yield Leg(fixed, chunk, chunk.end * step)
 
-    keys = streams(seed, "data", replicas), streams(seed, "noise", replicas)
     plan = Plan(legs, keys, replicas, "grouped")
 
     def advance(state: tuple[Array, Array], start: float, stop: float, tick: Tick) -> tuple[Array, Array]:
         """The neurons at the beginning of the block in which a time lies, and at that time."""
-        start, whole = (steps_until(t, method.step) // fixed.layout.steps * block for t in (start, stop))
+        start, whole = (steps_until(t, step) // fixed.layout.steps * block for t in (start, stop))
         theta = plan.advance(state[0], start, whole, tick)
         return theta, plan.advance(theta, whole, stop, tick)
 
-    block = fixed.layout.steps * method.step
-    advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
-    view = view_neurons(landscape(problem), jnp.full(method.n, 1 / method.n), lambda state: state[1])
-    return Run((theta, theta), advance, view, whole_steps(method.step), advice, falls=problem.risk_falls)
-
-
-def chunk_steps(layout: Layout, theta: Array) -> int:
-    """A whole number of blocks that takes about a second."""
-    work = 2 * theta.size * layout.batch * layout.steps
-    return layout.steps * max(1, int(WORK_PER_CALL / work))
+    block = fixed.layout.steps * step
+    advice = f"the step {step:g} is too large: try step={step / 4:.2g} or less"
+    return Run((theta, theta), advance, view, whole_steps(step), advice, falls=falls)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from widelimit.arguments import instance_of, require_flag
-from widelimit.dynamics import gd, mean_field, nonlinear_flow, particle_flow, sgd
+from widelimit.dynamics import gd, mean_field, nonlinear_flow, particle_flow, sgd, tangent_flow, tangent_sgd
 from widelimit.dynamics.fewer_samples import beside_fewer_samples
 from widelimit.dynamics.finite_volume import finite_volume
 from widelimit.dynamics.jko import jko
@@ -22,6 +22,8 @@ from widelimit.dynamics.methods import (
     Method,
     NonlinearFlow,
     ParticleFlow,
+    TangentFlow,
+    TangentSGD,
 )
 from widelimit.errors import require
 from widelimit.problem.problem import Problem
@@ -38,6 +40,8 @@ DYNAMICS: dict[type, Ready] = {
     MeanField: beside_fewer_samples(mean_field.ready),
     FiniteVolume: beside_fewer_samples(finite_volume.ready),
     JKO: beside_fewer_samples(jko.ready),
+    TangentFlow: beside_fewer_samples(tangent_flow.ready),
+    TangentSGD: tangent_sgd.ready,
 }
 
 
@@ -54,7 +58,8 @@ def solve(
     """Run a dynamics from t = 0 to t_end.
 
     problem    what is learned
-    method     `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField`, `FiniteVolume` or `JKO`
+    method     `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField`, `FiniteVolume`, `JKO`, `TangentFlow` or
+               `TangentSGD`
     observers  functions of ρ (a Cloud in the coordinates of ``keep``, or a Density) recorded under their names
     progress   a bar on stderr; by default if it is a terminal
     throw      raise `Diverged` on divergence, with the solution so far in it; otherwise return that

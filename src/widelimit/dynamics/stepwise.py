@@ -15,14 +15,14 @@ from jax import Array
 
 from widelimit.dynamics.rules import Rules
 from widelimit.potentials.sample_landscape import neuron_values
-from widelimit.problem.neurons import Neuron
+from widelimit.problem.neurons import Linearised, Neuron
 from widelimit.problem.regularisers import Penalty
 
 Pair = tuple[Array, Array]
 
 
 def one_step(
-    neuron: Neuron, rules: Rules, penalty: Penalty, theta: Array, batch: Pair, pace_and_key: Pair
+    neuron: Neuron | Linearised, rules: Rules, penalty: Penalty, theta: Array, batch: Pair, pace_and_key: Pair
 ) -> Array:  # fmt: skip
     """θ (n, D) after the batch x (b, d), y (b,) with the pace s_k m of every column (D,) and the key of its noise."""
     (x, y), (pace, key) = batch, pace_and_key

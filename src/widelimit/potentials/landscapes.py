@@ -52,7 +52,9 @@ def landscape(problem: Problem, reduced: bool = False, tolerance: float = 1e-10)
             f"{problem.no_reduction}; full coordinates work."
         )
     columns = problem.reduced if reduced else problem.full
-    return _cached(problem.data, problem.network, Penalty(problem.ridge, problem.regulariser, columns), float(tolerance))
+    return _cached(
+        problem.data, problem.network, Penalty(problem.ridge, problem.regulariser, columns), float(tolerance)
+    )
 
 
 @lru_cache(maxsize=64)

@@ -37,7 +37,7 @@ from widelimit.frozen import static
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.least_squares import on_device
 from widelimit.problem.data import DataLaw, Empirical
-from widelimit.problem.neurons import Custom, Neuron
+from widelimit.problem.neurons import Custom, Linearised, Neuron, halves
 from widelimit.problem.regularisers import Penalty
 
 DRAW = 20_231  # seed of the draw that is descended on; what it reports on without a run is drawn from the next one
@@ -63,7 +63,7 @@ class SampleLandscape(FeatureLandscape, eq=False):
     paired  whether they have mirror images
     """
 
-    neuron: Neuron
+    neuron: Neuron | Linearised
     data: DataLaw | None
     key: Array
     paired: bool = static()
@@ -162,8 +162,13 @@ def _answers(function: Callable[[Array, Array], Array], d: int, D: int) -> bool:
         return False
 
 
-def neuron_values(neuron: Neuron, columns: Coordinates, theta: Array, x: Array) -> Array:
+def neuron_values(neuron: Neuron | Linearised, columns: Coordinates, theta: Array, x: Array) -> Array:
     """σ*(x_j; θ_i), (samples, n)."""
+    if isinstance(neuron, Linearised):
+        now, start = halves(theta)
+        values = partial(neuron_values, neuron.neuron, columns, x=x)
+        at_start, change = jax.jvp(values, (start,), (now - start,))
+        return at_start + change
     if isinstance(neuron, Custom):
         return jax.vmap(lambda row: jax.vmap(partial(neuron.value, row))(theta))(x)
     a, b, w = columns.split(theta)

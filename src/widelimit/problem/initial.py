@@ -230,7 +230,9 @@ class Paired(Value):
         good = isinstance(self.start, Gaussian | Sphere)
         require(good, "paired needs initial.gaussian or initial.sphere", self.start, "try paired(gaussian(1.0, a=1.0))")
         good = self.start.a is not None
-        require(good, "a paired start needs a law of the outer weight a", self.start, "try paired(gaussian(1.0, a=1.0))")
+        require(
+            good, "a paired start needs a law of the outer weight a", self.start, "try paired(gaussian(1.0, a=1.0))"
+        )
 
     @property
     def a(self) -> ScalarLaw:

@@ -148,7 +148,21 @@ class AmplifiedCustom(Custom):
         return self.factor * self.function(x, theta)
 
 
+class Linearised(Value):
+    """A neuron that remembers its start: σ*(x; θ⁰) + ⟨∇σ*(x; θ⁰), θ − θ⁰⟩, of the row (θ, θ⁰)."""
+
+    word: ClassVar[str] = "linearised"
+
+    neuron: Ridge | Custom
+
+
 Neuron = Ridge | Custom
+
+
+def halves(rows: Array) -> tuple[Array, Array]:
+    """θ and θ⁰ of the rows (…, n, 2D) of linearised neurons."""
+    D = rows.shape[-1] // 2
+    return rows[..., :D], rows[..., D:]
 
 
 ridge, custom = Ridge, Custom

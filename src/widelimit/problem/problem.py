@@ -29,7 +29,6 @@ from widelimit.problem.neurons import Custom, Neuron, Ridge
 from widelimit.problem.regularisers import Choice, Regulariser, Squares, check_regulariser, regulariser
 from widelimit.problem.schedules import Constant, Schedule, Time, schedule
 
-
 LAZY = "lazy"
 
 
@@ -92,10 +91,10 @@ class Problem(Value):
     def _check_sphere(self) -> None:
         if self.neuron.inner == "free":
             return
-        law = self.initial
+        law = self.initial.start if isinstance(self.initial, Paired) else self.initial
         rows = law.theta[:, len(self.neuron.scalars) :] if isinstance(law, Explicit) else None
         squares = None if rows is None else (rows**2).sum(axis=1)
-        on_it = getattr(self.unpaired.initial, "radius", None) == 1.0 if squares is None else bool((abs(squares - 1) < 1e-9).all())
+        on_it = getattr(law, "radius", None) == 1.0 if squares is None else bool((abs(squares - 1) < 1e-9).all())
         got = law if squares is None else f"|w| = {squares.max() ** 0.5:g}"
         require(on_it, "inner weights on the unit sphere must start on it", got, "use initial.sphere(1.0)")
 

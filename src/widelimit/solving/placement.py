@@ -64,8 +64,8 @@ def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array
         theta = jnp.asarray(law.theta) if problem.starts_reduced else problem.full.reduce(law.theta)
         return theta, jnp.full(len(theta), 1 / len(theta))
     if isinstance(law, Paired):
-        theta, weights = initial_points(problem.unpaired, -(-points // 2), placement)
-        return problem.both_signs(theta), jnp.concatenate([weights, weights]) / 2
+        half, mass = initial_points(problem.unpaired, -(-points // 2), placement)
+        return problem.both_signs(half), jnp.concatenate([mass, mass]) / 2
     factors = initial_factors(problem)
     atoms, masses = _atoms(factors)
     scores, weights = _scores([f for f in factors if f.curve is not None], -(-points // len(atoms)), placement)

@@ -12,6 +12,7 @@ from widelimit.coordinates import Coordinates
 from widelimit.errors import require
 from widelimit.measures import Density
 from widelimit.potentials.landscape import Landscape
+from widelimit.problem.neurons import halves
 from widelimit.problem.problem import Problem
 
 State = Any  # a pytree of arrays, known to its dynamics alone
@@ -35,25 +36,29 @@ class NeuronView:
 
     land      whose risk is reported
     weights   (n,)
-    theta     state ↦ θ (n, D), or (R, n, D) with replicas
+    theta     state ↦ θ (n, D), or (R, n, D) with replicas, which is saved
+    rows      state ↦ what the landscape sees: θ, unless neurons remember more than that
     """
 
     land: Landscape
     weights: Array
     theta: Callable[[State], Array]
+    rows: Callable[[State], Array]
 
     @property
     def columns(self) -> Coordinates:
         """Of θ."""
         return self.land.penalty.columns
 
-    def risk(self, theta: Array) -> Array:
+    def risk(self, state: State) -> Array:
         """R, a number or (R,)."""
-        return self.land.in_motion(theta).risk_of(theta, self.weights)
+        rows = self.rows(state)
+        return self.land.in_motion(rows).risk_of(rows, self.weights)
 
-    def error(self, theta: Array) -> Array:
+    def error(self, state: State) -> Array:
         """How far R may be off, 0 where it is exact; a number or (R,)."""
-        return self.land.in_motion(theta).risk_error_of(theta, self.weights)
+        rows = self.rows(state)
+        return self.land.in_motion(rows).risk_error_of(rows, self.weights)
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,12 @@ class Run:
 
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:
     """Neurons whose risk is that of a landscape; the state is θ itself unless said otherwise."""
-    return NeuronView(land, weights, theta)
+    return NeuronView(land, weights, theta, theta)
+
+
+def view_started(land: Landscape, weights: Array, rows: Callable[[State], Array] = lambda state: state) -> NeuronView:
+    """Neurons that remember their start, whose risk is that of the linearised network."""
+    return NeuronView(land, weights, lambda state: halves(rows(state))[0], rows)
 
 
 def require_no_noise(problem: Problem, method: object) -> None:

@@ -101,11 +101,11 @@ class OfNeurons:
         """R(ρ) of a cloud (n, D), or of every replica (R, n, D); NaN if θ is not finite in one of them."""
         theta = self.view.theta(state)
         good = bool(np.isfinite(theta).all())
-        return np.asarray(self.view.risk(theta), float) if good else np.full(theta.shape[:-2], np.nan)
+        return np.asarray(self.view.risk(state), float) if good else np.full(theta.shape[:-2], np.nan)
 
     def error(self, state: State) -> np.ndarray:
         """How far R(ρ) may be off, on finite θ."""
-        return np.asarray(self.view.error(self.view.theta(state)))
+        return np.asarray(self.view.error(state))
 
     def save(self, t: float, state: State, risk: np.ndarray, away: np.ndarray | float) -> None:
         """Keep a state; ``away`` is what a twin of the run adds to the error."""

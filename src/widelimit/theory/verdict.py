@@ -6,10 +6,10 @@
     f_0, f_T   outputs before and after training, on the same inputs
     K_0, K_T   tangent kernels on the same inputs, Frobenius norm
 
-Rule: lazy if neither exceeds LAZY, feature learning if one of them exceeds FEATURES, intermediate in between. Both numbers
-are 0 in the lazy limit and of order 1 where features are learned. The noise floor of ``moved`` is the same number
-between two networks before training, of different seeds: it falls like N^{−1/2}, and says whether the kernel of this
-width is that of the limit, not whether it moved.
+Rule: lazy if neither exceeds LAZY, feature learning if one of them exceeds FEATURES, intermediate in between. Both
+numbers are 0 in the lazy limit and of order 1 where features are learned. The noise floor of ``moved`` is the same
+number between two networks before training, of different seeds: it falls like N^{−1/2}, and says whether the kernel of
+this width is that of the limit, not whether it moved.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Verdict:
 
 def kernel_moves(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
     """‖K_T − K_0‖/‖K_0‖, and 1 − ⟨K_0, K_T⟩/(‖K_0‖ ‖K_T‖)."""
-    size, later = np.linalg.norm(before), np.linalg.norm(after)
+    size, later = (float(np.linalg.norm(kernel)) for kernel in (before, after))
     require(size > 0, "a tangent kernel must not vanish", "one that is 0 on all inputs", "use other inputs")
     cosine = float((before * after).sum() / (size * later)) if later > 0 else 0.0
     return float(np.linalg.norm(after - before) / size), 1 - min(cosine, 1.0)

@@ -59,9 +59,9 @@ MAKERS = {"ramp": ramp, "piecewise_linear": piecewise_linear, "polynomial": poly
 Choice = Activation | Expression | str | Callable[[Array], Array]
 
 __all__ = [
-    "Activation", "Amplified", "ErrorFunction", "ExponentialFunction", "General", "Hermite", "Hinges", "Logistic", "Part",
-    "PiecewiseLinear", "Polynomial", "Ramp", "Sinusoid", "Sum", "Written", "activation", "cos", "custom", "erf", "gelu",
-    "hermite", "hinges", "name_of", "piecewise_linear", "polynomial", "ramp", "relu", "sigmoid", "silu", "sin",
+    "Activation", "Amplified", "ErrorFunction", "ExponentialFunction", "General", "Hermite", "Hinges", "Logistic",
+    "Part", "PiecewiseLinear", "Polynomial", "Ramp", "Sinusoid", "Sum", "Written", "activation", "cos", "custom", "erf",
+    "gelu", "hermite", "hinges", "name_of", "piecewise_linear", "polynomial", "ramp", "relu", "sigmoid", "silu", "sin",
     "softplus", "tanh", "truncated_relu",
 ]  # fmt: skip
 

@@ -1,0 +1,110 @@
+"""Landscape of a network that is linearised at its start.
+
+    f̄(x) = α ∫ σ̄*(x; θ, θ⁰) dρ,      σ̄*(x; θ, θ⁰) = σ*(x; θ⁰) + ⟨∇σ*(x; θ⁰), θ − θ⁰⟩
+    Φ̄(θ, θ⁰) = Φ(θ⁰) + ∇Φ(θ⁰)(θ − θ⁰)                                       the same in features
+
+    rows   (n, 2D): θ beside its start θ⁰, which never moves
+
+The tangent model is a network like any other whose neurons remember where they started; its risk is quadratic in θ, and
+is no function of the measure of θ alone. Where the landscape of a problem has no features (a Gaussian input in full
+coordinates) draws stand for the law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from widelimit.potentials.feature_landscape import FeatureLandscape
+from widelimit.potentials.landscape import each
+from widelimit.potentials.landscapes import landscape
+from widelimit.potentials.polynomial_landscape import PolynomialLandscape
+from widelimit.potentials.refinement import Refinement
+from widelimit.potentials.sample_landscape import SampleLandscape, sample_landscape
+from widelimit.problem.neurons import Linearised, Neuron, halves
+from widelimit.problem.problem import Problem
+from widelimit.problem.regularisers import Penalty
+
+
+class StartedPenalty(Penalty):
+    """λ v(θ) of rows that hold θ⁰ as well."""
+
+    def __call__(self, theta: Array) -> Array:
+        """λ v of every neuron, (n,)."""
+        return super().__call__(halves(theta)[0])
+
+
+class TangentLandscape(FeatureLandscape, eq=False):
+    """V, U, Ψ, ∇Ψ, R of the linearised network, from the features of the network itself.
+
+    base   its landscape
+    """
+
+    base: FeatureLandscape
+
+    def features(self, theta: Array) -> Array:
+        """Φ̄(θ, θ⁰), (n, Q)."""
+        now, start = halves(theta)
+        value, change = jax.jvp(self.base.features, (start,), (now - start,))
+        return value + change
+
+    def on_nodes(self, nodes: np.ndarray) -> TangentLandscape:
+        """The landscape of some of the nodes."""
+        return replace(super().on_nodes(nodes), base=self.base.on_nodes(nodes))
+
+    def risk_error_of(self, points: Array, weights: Array) -> Array:
+        """That of the nodes; that of the orders left out as the network has it at its start."""
+        found = super().risk_error_of(points, weights)
+        if not isinstance(self.base, PolynomialLandscape):
+            return found
+        return found + self.base.risk_error_of(halves(points)[1], weights)
+
+
+def tangent_landscape(problem: Problem, reduced: bool) -> TangentLandscape | SampleLandscape:
+    """The landscape of the linearised network."""
+    land = landscape(problem, reduced)
+    if reduced and isinstance(land, FeatureLandscape) and not isinstance(land, SampleLandscape):
+        return _linearised(land)
+    penalty = _started(land.penalty)
+    if not isinstance(land, SampleLandscape):
+        land = sample_landscape(problem.data, problem.network, land.penalty)
+    return replace(land, penalty=penalty, neuron=Linearised.trusted(neuron=land.neuron))
+
+
+def _linearised(land: FeatureLandscape) -> TangentLandscape:
+    def other() -> TangentLandscape | None:
+        return _linearised(land.other) if isinstance(land.other, FeatureLandscape) else None
+
+    refinement = Refinement(other, land.refinement.climbs, land.refinement.matters)
+    return TangentLandscape(
+        _started(land.penalty), land.fit, land.inputs, land,
+        chunk=land.chunk, sets=land.sets, tolerance=land.tolerance, refinement=refinement,
+    )  # fmt: skip
+
+
+def _started(penalty: Penalty) -> StartedPenalty:
+    return StartedPenalty(penalty.ridge, penalty.regulariser, penalty.columns)
+
+
+@jax.jit
+def apart(land: TangentLandscape | SampleLandscape, theta: Array, rows: Array, weights: Array) -> Array:
+    """‖f − f̄‖ = √(E (f − f̄)²) of neurons θ (n, D) and linearised ones (θ̄, θ⁰) (n, 2D), or of every replica, (R,).
+
+    Where draws stand for the law these are the ones that are descended on.
+    """
+    network = land.base if isinstance(land, TangentLandscape) else replace(land, neuron=_inside(land))
+
+    def one(both: Array) -> Array:
+        f, tangent = network.mean_features(both[:, : theta.shape[-1]], weights), both[:, theta.shape[-1] :]
+        return jnp.sqrt(land.fit.p @ (f - land.mean_features(tangent, weights)) ** 2)
+
+    return each(one, jnp.concatenate([theta, rows], axis=-1))
+
+
+def _inside(land: SampleLandscape) -> Neuron:
+    assert isinstance(land.neuron, Linearised)
+    return land.neuron.neuron
