@@ -60,8 +60,10 @@ if TYPE_CHECKING:
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
     from widelimit.theory.gibbs import Gibbs, gibbs
+    from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.rates import Rates, rates
+    from widelimit.theory.relative_scale import RelativeScale, relative_scale
 
 _HOMES = {
     "problem.problem": ("Problem",),
@@ -88,6 +90,8 @@ _HOMES = {
     "theory.gibbs": ("Gibbs", "gibbs"),
     "theory.rates": ("Rates", "rates"),
     "theory.commutation": ("commute",),
+    "theory.linearisation": ("Linearisation", "linearise"),
+    "theory.relative_scale": ("RelativeScale", "relative_scale"),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
     "interfaces.animation": ("animate",),

@@ -66,13 +66,16 @@ class TangentLandscape(FeatureLandscape, eq=False):
 
 def tangent_landscape(problem: Problem, reduced: bool) -> TangentLandscape | SampleLandscape:
     """The landscape of the linearised network."""
-    land = landscape(problem, reduced)
-    if reduced and isinstance(land, FeatureLandscape) and not isinstance(land, SampleLandscape):
-        return _linearised(land)
-    penalty = _started(land.penalty)
+    land = feature_landscape(problem, reduced)
     if not isinstance(land, SampleLandscape):
-        land = sample_landscape(problem.data, problem.network, land.penalty)
-    return replace(land, penalty=penalty, neuron=Linearised.trusted(neuron=land.neuron))
+        return _linearised(land)
+    return replace(land, penalty=_started(land.penalty), neuron=Linearised.trusted(neuron=land.neuron))
+
+
+def feature_landscape(problem: Problem, reduced: bool) -> FeatureLandscape:
+    """The landscape of the network itself, with features: where it has none, draws stand for the law."""
+    land = landscape(problem, reduced)
+    return land if isinstance(land, FeatureLandscape) else sample_landscape(problem.data, problem.network, land.penalty)
 
 
 def _linearised(land: FeatureLandscape) -> TangentLandscape:
