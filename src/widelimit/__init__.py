@@ -63,7 +63,9 @@ if TYPE_CHECKING:
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.rates import Rates, rates
+    from widelimit.theory.regime import Regime, Regimes, regime, regimes
     from widelimit.theory.relative_scale import RelativeScale, relative_scale
+    from widelimit.theory.verdict import Verdict
 
 _HOMES = {
     "problem.problem": ("Problem",),
@@ -91,6 +93,8 @@ _HOMES = {
     "theory.rates": ("Rates", "rates"),
     "theory.commutation": ("commute",),
     "theory.linearisation": ("Linearisation", "linearise"),
+    "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
+    "theory.verdict": ("Verdict",),
     "theory.relative_scale": ("RelativeScale", "relative_scale"),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),

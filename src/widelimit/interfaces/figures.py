@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 from matplotlib.axes import Axes
@@ -13,10 +13,20 @@ from widelimit.interfaces.canvas import Look, LookOptions, Page
 from widelimit.interfaces.curves import curves_of, entries_of
 from widelimit.interfaces.gap_figures import comparison_figure, rates_figure
 from widelimit.interfaces.noise_figures import noise_figure, require_grid
+from widelimit.interfaces.regime_figures import linearisation_figure, regimes_figure
 from widelimit.interfaces.solution_figures import Content, solution_figure
 from widelimit.theory.coupling import Comparison
 from widelimit.theory.gibbs import Gibbs
+from widelimit.theory.linearisation import Linearisation
 from widelimit.theory.rates import Rates
+from widelimit.theory.regime import Regimes
+
+OWN: dict[type, Callable[[Any, Page], Figure]] = {
+    Comparison: comparison_figure,
+    Rates: rates_figure,
+    Regimes: regimes_figure,
+    Linearisation: linearisation_figure,
+}
 
 
 def figure(
@@ -27,10 +37,10 @@ def figure(
     ax: Axes | Sequence[Axes] | None = None,
     **look: Unpack[LookOptions],
 ) -> Figure:
-    """The figure of one or more solutions, of solutions beside a Gibbs law, of a comparison, or of rates.
+    """The figure of one or more solutions, of solutions beside a Gibbs law, or of one of the records drawn alone.
 
-    records     what `solve`, `gibbs`, `compare` or `rates` returned; also lists of them, and dictionaries, whose keys
-                are the labels
+    records     what `solve` and `gibbs` returned, also lists of them, and dictionaries, whose keys are the labels; or
+                what `compare`, `rates`, `linearise` or `regimes` returned, alone
 
     of solutions
 
@@ -64,8 +74,8 @@ def figure(
     chosen, entries = Look.of(look), entries_of(records)
     page, content = Page.of(chosen, ax), Content(show, coordinate, times)
     with chosen.context():
-        if len(entries) == 1 and isinstance(entries[0][1], Comparison | Rates):
-            return _gap_figure(entries[0][1], content, page)
+        if len(entries) == 1 and isinstance(entries[0][1], tuple(OWN)):
+            return _own_figure(entries[0][1], content, page)
         laws = [record for _, record in entries if isinstance(record, Gibbs)]
         if not laws:
             return solution_figure(curves_of(entries, chosen.labels), content, page)
@@ -76,10 +86,11 @@ def figure(
         return noise_figure(laws[0], curves_of(others, chosen.labels), coordinate, page)
 
 
-def _gap_figure(record: Comparison | Rates, content: Content, page: Page) -> Figure:
+def _own_figure(record: Any, content: Content, page: Page) -> Figure:
+    """The figure of a record that is drawn alone."""
     given = {"show": content.show, "coordinate": content.coordinate, "times": content.times}
     _refuse({**given, "labels": page.look.labels, "log": page.look.log}, f"of {type(record).__name__.lower()}")
-    return comparison_figure(record, page) if isinstance(record, Comparison) else rates_figure(record, page)
+    return OWN[type(record)](record, page)
 
 
 def _refuse(options: dict[str, Any], what: str) -> None:
