@@ -10,6 +10,7 @@
     ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ))                            N → ∞                                    MeanField
     ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ)) + 2 ξ β⁻¹ Δρ               with noise, on a grid                    FiniteVolume
     ρ_* = exp(−β Ψ(θ; ρ_*))/Z                             where noise leads                        gibbs
+    f̄ = f(θ⁰) + ⟨Df(θ⁰), θ − θ⁰⟩                          linearised at its start                  TangentFlow
 
 Names are imported on first use, so that ``widelimit --help`` answers without loading JAX. Double precision
 (``jax_enable_x64``) is switched on here and nowhere else.
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
     from widelimit.theory.gibbs import Gibbs, gibbs
+    from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.rates import Rates, rates
@@ -92,6 +94,7 @@ _HOMES = {
     "theory.gibbs": ("Gibbs", "gibbs"),
     "theory.rates": ("Rates", "rates"),
     "theory.commutation": ("commute",),
+    "theory.lazy_lemmas": ("Lemma", "lazy_lemmas"),
     "theory.linearisation": ("Linearisation", "linearise"),
     "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
     "theory.verdict": ("Verdict",),

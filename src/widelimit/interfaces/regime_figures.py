@@ -1,6 +1,6 @@
 """Figures of lazy training, drawn from verdicts and linearisations only.
 
-regimes         what the linearised network misses and how far the kernel moved, over α or N, with the rule of the verdict
+regimes         what the linearised network misses and how far the kernel moved, over α or N, and the rule
 linearisation   both risks; |θ − θ_0|, |θ − θ̄| and ‖f − f̄‖ over time
 """
 
