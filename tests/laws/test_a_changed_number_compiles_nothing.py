@@ -5,6 +5,7 @@ series is certified is a number that decides a shape, chosen from a few: the val
 """
 
 import math
+from dataclasses import replace
 
 import jax.monitoring
 import pytest
@@ -40,6 +41,10 @@ def weighted(numbers):
     return classes(wl.neurons.ridge(ramp, outer="trained"), start, numbers)
 
 
+def scaled(numbers):
+    return replace(weighted(numbers), alpha=2.0 * numbers["rate"])
+
+
 def drawn(numbers):
     data = wl.data.hypercube(6, "z1 + z1*z2", noise=numbers["knot"], samples=64)
     start = wl.initial.gaussian(numbers["scale"])
@@ -62,6 +67,9 @@ RUNS = {
     "noisy ParticleFlow": solved(weighted, lambda step: wl.ParticleFlow(12, noise_step=step), 0.1, beta=50.0),
     "NonlinearFlow": solved(weighted, lambda step: wl.NonlinearFlow(12, points=64), 0.1),
     "GD": solved(weighted, lambda step: wl.GD(12, step), 0.1),
+    "GD at a scale": solved(scaled, lambda step: wl.GD(12, step), 0.1),
+    "TangentFlow": solved(scaled, lambda step: wl.TangentFlow(12, "reduced"), 0.1),
+    "TangentSGD": solved(scaled, lambda step: wl.TangentSGD(12, step), 0.2),
     "GD on draws": solved(drawn, lambda step: wl.GD(12, step), 0.1),
     "SGD": solved(weighted, lambda step: wl.SGD(12, step), 0.2),
     "noisy SGD": solved(weighted, lambda step: wl.SGD(12, step), 0.2, beta=50.0),
