@@ -31,7 +31,7 @@ def exact(alpha, n, t, ridge=0.0):
     b = -pace * (J.T @ (np.asarray(f0) - LABELS) / M + ridge / n * theta.ravel())
     block = np.block([[A, b[:, None]], [np.zeros((1, len(b) + 1))]])
     delta = expm(block * t)[:-1, -1]
-    return theta + delta.reshape(theta.shape), f0 + J @ delta
+    return theta + delta.reshape(theta.shape), np.asarray(f0) + J @ delta
 
 
 @pytest.mark.parametrize(("alpha", "ridge"), [(1.0, 0.0), (3.0, 0.2)])

@@ -33,9 +33,7 @@ def test_the_scale_is_a_louder_neuron_that_moves_more_slowly(method):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [wl.SGD(5, 0.01), wl.GD(5, 0.01), wl.ParticleFlow(5, noise_step=0.01)])
 def test_so_it_is_with_noise(method):
-    got, wished = (
-        wl.solve(replace(p, beta=7.0), method, 0.1, save=2) for p in (replace(PLAIN, alpha=ALPHA), BY_HAND)
-    )
+    got, wished = (wl.solve(replace(p, beta=7.0), method, 0.1, save=2) for p in (replace(PLAIN, alpha=ALPHA), BY_HAND))
     np.testing.assert_allclose(got.final.theta, wished.final.theta, rtol=0, atol=1e-12)
 
 
@@ -73,7 +71,9 @@ def test_lazy_is_the_root_of_the_width():
     lazy = replace(PLAIN, alpha="lazy")
     run = wl.solve(lazy, wl.SGD(9, 0.01), 0.05, save=2)
     assert run.problem.alpha == 3.0 and lazy.at_width(16).alpha == 4.0
-    assert np.array_equal(run.final.theta, wl.solve(replace(PLAIN, alpha=3.0), wl.SGD(9, 0.01), 0.05, save=2).final.theta)
+    assert np.array_equal(
+        run.final.theta, wl.solve(replace(PLAIN, alpha=3.0), wl.SGD(9, 0.01), 0.05, save=2).final.theta
+    )
 
 
 def test_a_file_holds_scale_and_paired_start():
@@ -123,4 +123,3 @@ def test_the_limit_of_pairs_is_that_of_either_sign():
 def test_misuse_is_answered_in_one_sentence(bad, sentence):
     with pytest.raises(wl.InputError, match=sentence):
         bad()
-
