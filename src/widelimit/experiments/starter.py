@@ -87,7 +87,7 @@ def starter(law: str, target: Path) -> str:
     start = STARTS[law]
     sections = [
         [HEAD.format(target=target)],
-        ["[problem]", *_keys(Problem, {"ridge": 0.0, "beta": math.inf}, only=("ridge", "beta"))],
+        ["[problem]", *_keys(Problem, {"ridge": 0.0, "beta": math.inf, "alpha": 1.0}, only=("ridge", "beta", "alpha"))],
         ["[problem.data]", _name("law", law, names.DATA), *_data(law, start, target)],
         ["[problem.neuron]", *_neuron(start)],
         ["[problem.initial]", _name("law", "gaussian", names.INITIAL), *_initial(start)],
