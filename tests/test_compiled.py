@@ -26,6 +26,7 @@ def ran(tmp_path, **variables):
     return float(risk), int(hits), folder
 
 
+@pytest.mark.slow
 def test_a_second_process_finds_what_the_first_compiled_and_a_broken_file_is_compiled_again(tmp_path):
     first, second = ran(tmp_path), ran(tmp_path)
     folder = tmp_path / ".cache" / "widelimit" / "compiled"

@@ -54,6 +54,7 @@ def test_blocks_beat_the_plain_loops_by_the_stated_factors():
         assert result["ours_over_floor"] <= 2.5
 
 
+@pytest.mark.slow
 def test_the_grid_is_measured_and_a_missing_peer_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pde", None)
     result = grid_speed.measure(cells=200, repeats=1, t_end=0.5)

@@ -34,7 +34,7 @@ def in_its_lane(page):
     return pytest.param(page, marks=() if page.name in SHORT else pytest.mark.pages, id=of(page))
 
 
-@pytest.mark.parametrize("page", map(in_its_lane, with_blocks("python")))
+@pytest.mark.parametrize("page", [in_its_lane(page) for page in with_blocks("python")])
 def test_the_python_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")

@@ -8,7 +8,10 @@ import pytest
 
 import widelimit as wl
 from widelimit.dynamics import memory
+from widelimit.dynamics.finite_volume import finite_volume
+from widelimit.dynamics.jko import jko
 from widelimit.interfaces.cli import run
+from widelimit.solving import adaptive
 
 
 def problem(d=20, **more):
@@ -23,10 +26,39 @@ def test_fixed_steps_are_counted_and_adaptive_ones_are_an_estimate():
     assert not adaptive.exact and adaptive.steps > 5 and "about" in repr(adaptive)
 
 
+def flat(neuron="x", **start):
+    """Two reduced coordinates with noise."""
+    line = wl.neurons.ridge(neuron, outer="fixed" if start else "absent")
+    data = wl.data.gaussian_classes(9, 0.5) if start else wl.data.single_index(9, "z")
+    return wl.Problem(data, line, wl.initial.gaussian(1.0, **start), ridge=0.3, beta=5.0)
+
+
+CELLS = {
+    "one coordinate": (problem(), wl.FiniteVolume(), 400),
+    "two": (flat(), wl.FiniteVolume(), 100**2),
+    "two, one of them a sign that stays": (flat(a=wl.initial.signs()), wl.FiniteVolume(), 2 * 100),
+    "two in a box": (flat(), wl.FiniteVolume(30, ((-4.0, 4.0), (0.0, 6.0))), 30**2),
+    "transport in two": (flat(), wl.JKO(0.5), 40**2),
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_the_cells_that_are_counted_are_those_of_the_run(name):
+    asked, method, count = CELLS[name]
+    ready = jko.ready if isinstance(method, wl.JKO) else finite_volume.ready
+    assert memory.cells_of(asked, method) == count == ready(method, asked, 0, None).state.masses.size
+
+
+def test_transport_on_a_grid_takes_matrices_of_all_pairs_of_cells():
+    found = memory.need(flat(), wl.JKO(0.5, cells=60), wl.Spec(flat(), [wl.JKO(0.5)], t_end=1.0))
+    assert 8 * memory.PAIRS * 60**4 < found.pairs < 8 * memory.PAIRS * 60**4 * 1.1
+
+
 HUGE = {
     "neurons": (wl.SGD(10**9, 1e-4), {}),
     "pairs": (wl.ParticleFlow(10**6), {}),
     "points": (wl.MeanField(10**10), {}),
+    "cells": (wl.FiniteVolume(10**9), {}),
     "saves": (wl.GD(10**5, 1e-3, "reduced"), {"save": 10**5, "replicas": 100}),
 }
 
@@ -45,6 +77,25 @@ def test_memory_is_that_of_the_arrays():
     found = memory.need(problem(), wl.SGD(1000, 1e-3), settings)
     assert found.neurons == 8 * memory.COPIES * 1000 * 20 and found.saves == 16 * 2 * 1000
     assert 2**20 < memory.available() < 2**60
+
+
+def test_files_in_the_cache_of_a_container_are_room(tmp_path, monkeypatch):
+    for name, text in {"max": "1000\n", "current": "900\n", "stat": "anon 500\ninactive_file 300\n"}.items():
+        (tmp_path / f"memory.{name}").write_text(text)
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    assert memory.available() == 400
+
+
+def test_a_solver_that_gives_up_in_the_pilot_is_one_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(adaptive, "MAX_STEPS", 2)
+    monkeypatch.setattr(adaptive, "STEPS_PER_CALL", {False: 2, True: 2})  # read when these shapes are compiled, here
+    method = wl.ParticleFlow(5, stiff=False)
+    with pytest.raises(wl.Stopped, match=r"^ParticleFlow stopped in the pilot .*gave up .*: .*\.$"):
+        wl.estimate(problem(7), method, 50.0)
+    (tmp_path / "one.toml").write_text(wl.Spec(problem(7), [method], t_end=50.0).to_toml())
+    assert run(["run", "one.toml", "--dry-run"]) == 1
+    assert re.fullmatch(r"widelimit: ParticleFlow stopped .*\.\n", capsys.readouterr().err)
 
 
 def test_a_dry_run_says_what_every_method_takes(tmp_path, monkeypatch, capsys):

@@ -64,7 +64,7 @@ def ornstein_uhlenbeck(with_teacher):
     ("problem", "box", "cells", "observers"),
     [
         (classes("line", delta=0.5, d=D, ridge=RIDGE, beta=BETA), ((0.0, 5.0),), 64, OF_RADIUS),
-        (teacher(D, noise=NOISE, ridge=RIDGE, beta=BETA), PLANE, 32, MOMENTS),
+        pytest.param(teacher(D, noise=NOISE, ridge=RIDGE, beta=BETA), PLANE, 32, MOMENTS, marks=pytest.mark.slow),
     ],
     ids=["radius", "teacher and radius"],
 )
@@ -114,6 +114,7 @@ def refined():
     return grids, solved(SMOOTH, wl.MeanField(600, "gauss", 1e-9, 1e-11), 0.02, 3, observers=OF_RADIUS)
 
 
+@pytest.mark.slow
 def test_without_noise_the_grid_meets_the_points_to_order_two(refined):
     grids, nodes = refined
     for name in ("risk", "r1", "r2"):
@@ -186,6 +187,7 @@ def test_mass_is_one_and_positive_and_the_free_energy_falls(activation, delta, s
     check_laws(problem, wl.FiniteVolume(48, ((0.0, 12.0),)), t_end)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, derandomize=True, database=None)
 @given(
     link=st.sampled_from(["He1(z)", "-2*He1(z) + He2(z)", "abs(z) - z/2"]),

@@ -81,6 +81,7 @@ def test_an_index_model_runs_with_defaults_and_survives_the_disk(name, tmp_path)
     xr.testing.assert_identical(wl.load(solution.save(tmp_path / "index.nc")).dataset, solution.dataset)
 
 
+@pytest.mark.slow
 def test_neurons_of_every_dynamics_are_saved_in_the_reduced_coordinates():
     case = single(20)
     solution = wl.solve(case, wl.SGD(6, 0.01), 0.1, save=3)

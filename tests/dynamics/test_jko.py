@@ -119,6 +119,7 @@ def test_edges_of_a_radius_may_rest_at_the_origin():
     assert float(run.final.mean(r)) == pytest.approx(math.sqrt(2 / math.pi / 30), rel=1e-2)
 
 
+@pytest.mark.slow
 def test_without_noise_finite_volumes_points_and_jko_agree(references):
     """W_1 between the three limits falls with refinement."""
     problem, exact = classes(), references[math.inf].final

@@ -87,6 +87,7 @@ def test_the_flow_starts_where_sgd_starts(solved):
     np.testing.assert_array_equal(got.dataset["theta"].values[0], p.sample_initial(stream(0, "initial"), 12))
 
 
+@pytest.mark.slow
 def test_reduced_flow_of_the_quantile_points_is_the_mean_field_method():
     p = problem(d=60)
     points, _ = initial_points(p, 50, "quantile")
@@ -96,6 +97,7 @@ def test_reduced_flow_of_the_quantile_points_is_the_mean_field_method():
     np.testing.assert_allclose(flow.final.theta, limit.final.theta, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_reduced_flow_starts_from_the_lengths_of_the_full_one():
     p = problem("trained", d=60)
     full, reduced = (wl.solve(p, wl.ParticleFlow(5, c), 1e-3, seed=2, save=[0.0]) for c in ("full", "reduced"))

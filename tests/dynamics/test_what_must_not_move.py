@@ -48,7 +48,7 @@ def problem(inner="sphere", start=None, **more):
 
 RUNS = {
     math.inf: ("SGD", "reduced GD", "MeanField"),
-    20.0: ("SGD", "GD", "reduced ParticleFlow", "NonlinearFlow"),
+    20.0: ("SGD", "GD"),
 }
 
 

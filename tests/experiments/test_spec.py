@@ -120,7 +120,7 @@ def specs(draw):
                 replicas=replicas)  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(specs())
 def test_what_is_written_is_read_again(spec):
     text = spec.to_toml()

@@ -53,7 +53,20 @@ def test_the_limit_is_a_line_through_the_symbols_of_sgd(pair):
     np.testing.assert_array_equal(dots.get_ydata(), finite.risk)
     assert "t" in left.get_xlabel() and "R" in left.get_ylabel() and "r" in right.get_xlabel()
     (strip,) = right.child_axes
-    assert [text.get_text() for text in strip.get_yticklabels()] == ["0", "0.0167", "0.0333", "0.05"]
+    shown = finite.times[[0, 1, 3, 4]]  # the saves nearest to thirds of the horizon
+    assert [text.get_text() for text in strip.get_yticklabels()] == [f"{t:.3g}" for t in shown]
+
+
+def test_densities_are_drawn_at_saves_that_all_runs_have_reached(pair):
+    """No save twice, whatever number of times is asked for, and none beyond the end of the shorter run."""
+    finite, limit = pair
+    (axes,) = wl.figure(limit, show="density", times=9).axes
+    assert [text.get_text() for text in axes.child_axes[0].get_yticklabels()] == [f"{t:.3g}" for t in limit.times]
+    short = wl.Solution(finite.dataset.isel(time=slice(2)), finite.request)
+    assert 0 < short.times[-1] < limit.times[1]  # whole steps only
+    for runs, t in (((limit, short), 0.0), ((short, limit), short.times[-1])):
+        (axes,) = wl.figure(*runs, show="density", times=1).axes
+        assert axes.get_title().endswith(f"at $t$ = {t:.3g}")
 
 
 def test_replicas_are_a_mean_in_a_band_of_the_middle_95_percent(many):
@@ -118,6 +131,13 @@ def test_a_figure_is_drawn_on_given_axes_with_the_scales_that_are_asked_for(pair
     assert axes.get_xscale() == axes.get_yscale() == "log" and axes.get_title() == "Two runs"
     assert axes.get_xlim()[0] > 0
     plt.close(canvas)
+
+
+def test_a_figure_is_drawn_on_the_axes_of_a_part_of_a_figure(pair):
+    part = plt.figure().subfigures(1, 2)[0]
+    wl.figure(*pair, ax=part.subplots(), show="risk")
+    assert {text.get_text() for text in part.axes[0].get_legend().get_texts()} == set(labels_of(list(pair)))
+    plt.close(part.figure)
 
 
 def test_styles_change_sizes_and_leave_no_setting_behind(pair):

@@ -197,6 +197,7 @@ def test_a_method_that_diverges_exits_1_and_is_left_out(folder, capsys, solved):
     assert (folder / "noisy" / "gibbs.png").exists()
 
 
+@pytest.mark.slow
 def test_run_takes_every_limit_and_runs_them_once_beside_replicas(folder, capsys):
     text = SPEC.replace("save = 3", "save = 3\nreplicas = 2") + '[[method]]\nname = "JKO"\nstep = 2.0\ncells = 16\n'
     (folder / "all.toml").write_text(text)

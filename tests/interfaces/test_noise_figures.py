@@ -42,6 +42,7 @@ def with_style(axes, style):
     return [drawn for drawn in axes.get_lines() if drawn.get_linestyle() == style and len(drawn.get_xdata())]
 
 
+@pytest.mark.slow
 def test_every_limit_has_a_line_of_its_own_in_both_panels(noisy, points):
     grid = noisy[0]
     left, right = wl.figure(grid, points, called(grid, "JKO"), times=4).axes

@@ -153,6 +153,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_whole_files_only(folder):
     """SIGKILL at random moments of a run that does nothing but write."""
     spec = wl.Spec.from_toml(SPEC)
@@ -190,6 +191,7 @@ BAD = {
     "unknown option": (["two.toml", "--sed", "1"], "--sed"),
     "no file": ([], "Missing argument"),
     "out is a file": (["two.toml", "--out", "two.toml"], "--out must be a folder"),
+    "on and anew": (["two.toml", "--resume", "--overwrite"], "got both --resume and --overwrite for 'two': drop one"),
     "value": (["bad.toml"], "problem.data.delta must lie"),
     "value, json": (["bad.toml", "--json"], "problem.data.delta must lie"),
     "value, check": (["bad.toml", "--check"], "problem.data.delta must lie"),

@@ -37,6 +37,7 @@ def test_the_given_derivative_is_used_by_the_finite_network_and_by_the_limit():
         np.testing.assert_array_equal(moved[0], moved[-1])
 
 
+@pytest.mark.slow
 def test_one_observer_serves_every_dynamics():
     second = wl.observables.moment("r", 2)
     for method in (wl.SGD(5, 0.01), wl.MeanField(5)):

@@ -25,7 +25,10 @@ def test_a_neuron_at_the_origin_feels_the_others():
     assert run.final.theta[0, 1:] == pytest.approx([0.065, -0.072, -0.003], abs=5e-4)
 
 
-@pytest.mark.parametrize("activation", ["relu", "erf", "tanh", "sin", "x**3 - x", "softplus"])
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("erf", "sin", "x**3 - x", "softplus")]
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", *LONG])
 def test_the_gradient_at_the_origin_is_the_slope_of_psi(activation):
     neuron = wl.neurons.ridge(activation, outer="trained", bias="trained")
     start = wl.initial.gaussian(1.0, a=1.0, b=0.0)

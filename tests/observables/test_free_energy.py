@@ -95,6 +95,7 @@ def test_the_driver_records_the_free_energy(noisy_run):
     assert run.dataset["f"].values == pytest.approx(run.dataset["free_energy"].values, abs=1e-13)
 
 
+@pytest.mark.slow
 def test_without_noise_the_energy_falls_by_the_mean_square_of_the_field():
     problem = wl.Problem(wl.data.gaussian_classes(20, 0.6), CURVED, wl.initial.gaussian(1.0), ridge=0.1)
     observers = {"falls_by": dissipation(problem), "f": free_energy(problem)}
@@ -115,6 +116,18 @@ BAD = {
     ),
     "not a problem": lambda: free_energy("problem"),
 }
+
+
+def test_the_advice_about_points_of_different_weight_gives_an_entropy():
+    """MeanField in two random coordinates has weights, the neurons of the other dynamics have none."""
+    problem = wl.Problem(wl.data.single_index(5, "z"), LINE, wl.initial.gaussian(1.0))
+    measure = entropy(problem)
+    with pytest.raises(wl.InputError, match="FiniteVolume, or take the neurons of a ParticleFlow or NonlinearFlow"):
+        measure(wl.solve(problem, wl.MeanField(16), 0.01, save=2).at(0.0))
+    exact = 5 / 2 * math.log(2 * math.pi * math.e / 5)
+    for method in (wl.FiniteVolume(30), wl.ParticleFlow(800, "reduced")):
+        found = measure(wl.solve(problem, method, 0.01, save=2).at(0.0))
+        assert found == pytest.approx(exact, abs=4 * math.sqrt((5 / 2 + 0.25) / 800))
 
 
 @pytest.mark.parametrize("name", BAD)

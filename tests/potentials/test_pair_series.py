@@ -58,6 +58,7 @@ def test_the_series_gradient_is_that_of_the_closed_kernel(activation, informativ
     np.testing.assert_allclose(series.self_gradient(theta, p), expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_neurons_without_outer_weight_or_bias_have_those_columns_less():
     (theta, p), bare = spread(), full(ac.ramp(), 5, "absent", "absent")
     theta = theta.at[:, 0].set(1.0).at[:, 1].set(0.0)
@@ -213,6 +214,7 @@ def test_classes_with_proportional_covariances_share_a_family():
     )
 
 
+@pytest.mark.slow
 def test_the_error_of_a_risk_covers_what_its_series_leaves_out():
     here, (theta, p) = full(ac.ramp(), 5, tolerance=0.1), cloud(1)
     missed = abs(float(here.risk_of(theta, p)) - float(_kernel_risk(here, theta, p)))

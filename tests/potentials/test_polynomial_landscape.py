@@ -77,6 +77,7 @@ def test_more_directions_than_a_grid_can_hold(k):
     assert float(closed.U(theta, theta)[0, 1]) == pytest.approx(weights @ samples / weights.sum(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_what_the_orders_leave_out_is_within_the_stated_error():
     """Neurons mostly outside of the kept coordinates; E erf erf = (2/π) E arcsin(2 ⟨w, w'⟩/√((1+2s²)(1+2s'²)))."""
     land = wl.landscape(problem(6, "z1*z2", "erf", d=12, bias="absent"), reduced=True)

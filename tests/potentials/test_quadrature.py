@@ -18,6 +18,7 @@ WAVY = ac.custom(lambda x: jnp.arctan(x) + jnp.exp(-x * x), name="wavy")
 SHARP = ac.custom(lambda x: jnp.tanh(3 * x), name="sharp")
 KINKED = ac.custom(lambda x: jnp.abs(x - 0.3) * jnp.tanh(x), kinks=[0.3], name="kinked")
 FUNCTIONS = [WAVY, SHARP, KINKED]
+SOME = [KINKED, *(pytest.param(function, marks=pytest.mark.slow) for function in (WAVY, SHARP))]
 
 
 def points(low, high, count=300):
@@ -26,7 +27,7 @@ def points(low, high, count=300):
     return jnp.asarray(rng.normal(size=count) * 2.5), jnp.asarray(rng.uniform(low, high, count))
 
 
-@pytest.mark.parametrize("activation", FUNCTIONS, ids=lambda a: a.name)
+@pytest.mark.parametrize("activation", SOME, ids=lambda a: a.name)
 def test_the_table_agrees_with_the_rules_in_every_order(activation):
     m, s = points(0.15, 5.0)
     assert np.all(table(activation).covers(m, s, jnp))
@@ -77,6 +78,7 @@ def test_orders_beyond_the_table_continue_it():
     np.testing.assert_allclose(many[:, :7], few, atol=2e-12)
 
 
+@pytest.mark.slow
 def test_batched_point_by_point_and_differentiated_it_is_the_same():
     m, s = points(0.0, 3.0, 40)
     whole = scaled_slopes(WAVY, m, s, 4)

@@ -117,6 +117,7 @@ def test_the_orders_a_polynomial_leaves_out_are_within_the_stated_error():
     assert np.all(error <= stated) and np.all(stated <= 30 * error)
 
 
+@pytest.mark.slow
 def test_full_and_reduced_coordinates_agree_on_a_label_with_a_jump():
     """tanh on some thousand nodes: the means at the nodes must not be fused with the product that leads to them."""
     rng = np.random.default_rng(1)

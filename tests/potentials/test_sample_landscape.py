@@ -33,7 +33,7 @@ def brute_force(theta, d, draws=1_000_000, chunk=50_000):
     return squares.mean(), squares.std() / math.sqrt(draws)
 
 
-@pytest.mark.parametrize("samples", [512, 4096])
+@pytest.mark.parametrize("samples", [512, pytest.param(4096, marks=pytest.mark.slow)])
 def test_the_risk_of_a_flow_is_that_of_the_law_and_not_that_of_the_draw_it_descends_on(samples):
     case = wl.Problem(wl.data.hypercube(40, TARGET, samples=samples), RELU, START)
     run = wl.solve(case, wl.GD(N, 0.1), 15.0, seed=1, save=2)
@@ -105,7 +105,9 @@ DRAWS = 200
 
 
 @pytest.mark.filterwarnings("ignore:the risk of nearly parallel neurons")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", ["sampler", *(pytest.param(n, marks=pytest.mark.slow) for n in CASES if n != "sampler")]
+)
 def test_the_stated_error_covers_the_truth_as_often_as_it_should(name):
     """Two standard errors hold the truth in 95 % of 200 draws, up to 3 deviations of that count and the tails."""
     law, neuron, exact = CASES[name]
@@ -138,6 +140,7 @@ def test_the_noise_of_the_labels_is_exact():
 # ---- who shares a draw
 
 
+@pytest.mark.slow
 def test_each_seed_and_replica_reports_on_a_draw_of_its_own_at_all_times_the_same():
     theta = np.random.default_rng(5).normal(size=(3, 8))
     frozen = {"a": 0.0, "b": 0.0, "w": 0.0}  # nothing moves: all that can differ is the draw

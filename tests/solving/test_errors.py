@@ -41,6 +41,7 @@ def test_a_start_that_is_carried_exactly_has_no_error():
     assert not run.error.any()
 
 
+@pytest.mark.slow
 def test_replicas_have_an_error_each_and_exact_risks_have_none():
     run = wl.solve(TWO_CLASSES, wl.SGD(8, 0.01), 0.05, save=3, replicas=2)
     assert run.error.shape == run.risk.shape == (2, 3)

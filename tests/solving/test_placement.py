@@ -71,6 +71,20 @@ def test_atoms_share_the_points_and_keep_the_moments():
     assert found == pytest.approx(1.5**2 * A(3) * KAPPA**2, rel=1e-11)
 
 
+def signed(count):
+    """A custom neuron with as many independent signs."""
+    neuron = wl.neurons.custom(lambda x, theta: theta[0] * x[0], D=count)
+    return wl.Problem(wl.data.gaussian_classes(3, 0.5), neuron, wl.initial.blocks([count], [wl.initial.signs()]))
+
+
+def test_every_combination_of_signs_has_a_point_and_too_many_are_refused():
+    theta, weights = (np.asarray(x) for x in initial_points(signed(10), 4, "quantile"))
+    assert len(np.unique(theta, axis=0)) == len(theta) == 2**10
+    np.testing.assert_array_equal(weights, 2.0**-10)
+    with pytest.raises(wl.InputError, match=r"at most 16384 combinations of signs here, got 1073741824: use a Parti"):
+        wl.solve(signed(30), wl.MeanField(), 1.0)
+
+
 def test_the_weights_do_not_know_the_scale_of_the_start():
     """Polynomials of κ θ are polynomials of θ."""
     data = wl.data.gaussian_classes(40, 0.5, 15)

@@ -134,6 +134,7 @@ def test_sixteen_replicas_cost_less_than_eight_runs():
     assert seconds(16) < 8 * seconds(None)
 
 
+@pytest.mark.slow
 def test_replicas_of_many_neurons_go_apart_and_have_the_bits_of_single_runs(monkeypatch):
     problem = wl.Problem(wl.data.gaussian_classes(8, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
     one = wl.solve(problem, wl.GD(6, 0.01), 0.05, save=2)

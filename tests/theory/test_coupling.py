@@ -128,6 +128,7 @@ def test_an_interrupted_comparison_keeps_the_finished_runs(monkeypatch):
     assert kept.value.solution.outcome == "interrupted" and "GD" in kept.value.solution.solutions
 
 
+@pytest.mark.slow
 def test_infinite_dimension_is_compared_in_reduced_coordinates():
     p = problem(math.inf)
     result = wl.compare(p, n=50, step=0.05, t_end=0.1, save=2, chain=("ND", "PD", "GD"), coordinates="reduced")

@@ -96,7 +96,8 @@ def problem(ramp, ridge, beta=math.inf, d=40, informative=None):
     return wl.Problem(data, wl.neurons.ridge(wl.activations.ramp((a, 0), (b, h))), START, ridge=ridge, beta=beta)
 
 
-WELLS = [((5, 6, 20), 1e4), ((8, 9, 30), 1e3), ((8, 9, 30), 1e4), ((12, 13, 60), 1e4)]
+WELLS = [((8, 9, 30), 1e3), ((8, 9, 30), 1e4), ((12, 13, 60), 1e4)]
+WELLS = [((5, 6, 20), 1e4), *(pytest.param(*well, marks=pytest.mark.slow) for well in WELLS)]
 
 
 @pytest.mark.parametrize(("ramp", "beta"), WELLS)

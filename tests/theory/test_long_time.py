@@ -59,6 +59,7 @@ def test_the_rate_of_linear_neurons_is_that_of_their_variance():
     assert wl.decay(problem, run).rate == pytest.approx(8 * 0.5, rel=0.02)
 
 
+@pytest.mark.slow
 def test_what_noise_costs_linear_neurons_is_half_of_D_over_beta():
     """u ~ N(1/(1+λ), 1/(βλ)) and d − 1 blind directions: E − inf E = d/(2β)."""
     cold = wl.cooling(teacher(), [10.0, 100.0, 1000.0, 10000.0])

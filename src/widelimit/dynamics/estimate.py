@@ -24,6 +24,7 @@ from widelimit.dynamics.block_layout import layout_for
 from widelimit.dynamics.memory import GIB, need, require_room
 from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, Method, NonlinearFlow, ParticleFlow, TangentSGD
 from widelimit.dynamics.solve import DYNAMICS, at_width_of, checked
+from widelimit.errors import GaveUp, Stopped
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import steps_until
 from widelimit.solving.protocol import Run, State
@@ -71,7 +72,8 @@ def estimate(problem: Problem, method: Method, t_end: float, **options: Unpack[S
     """Steps, seconds and memory of `solve` with the same arguments, from a pilot of a second or two: an estimate.
 
     Seconds are right within a factor of two for SGD, GD and the flows of particles. FiniteVolume and JKO spend theirs
-    unevenly, mostly at the beginning: there they are rough.
+    unevenly, mostly at the beginning: there they are rough. A solver that gives up in the pilot raises `Stopped`, whose
+    solution is None.
 
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
@@ -85,7 +87,10 @@ def estimate(problem: Problem, method: Method, t_end: float, **options: Unpack[S
     run = DYNAMICS[type(method)](method, problem, settings.seed, settings.replicas)
     made, step, looks = time.perf_counter() - began, fixed_step(problem, method), len(settings.times)
     trial = Trial(problem, settings, _first(method, step, t_end))
-    pilots = [pilot(one, trial) for one in (run, run.twin) if one is not None]
+    try:
+        pilots = [pilot(one, trial) for one in (run, run.twin) if one is not None]
+    except GaveUp as reason:
+        raise Stopped(f"{type(method).__name__} stopped in the pilot of an estimate: {reason}.", None) from None
     compiling = made + sum(p.compiling for p in pilots)
     steps = math.ceil(steps_until(t_end, step)) if step is not None else None
     return Forecast(

@@ -2,7 +2,8 @@
 
     neurons   R n D numbers in several copies: the state before and after, and the stages of the solver
     saves     R n D' numbers for each, twice: as they come, and stacked
-    pairs     n² numbers in several copies where the landscape is a sum over pairs, else n Q features in chunks
+    pairs     n² numbers in several copies where the landscape is a sum over pairs, else n Q features in chunks; cells
+              hold all their features, and transport between the cells of a grid n² numbers too
 
 A run that cannot fit is refused before anything is computed.
 """
@@ -15,7 +16,9 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, MeanField, Method, Tangent, TangentSGD
+from widelimit.dynamics.finite_volume import grid
+from widelimit.dynamics.jko import entropic, points, quantiles
+from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, Limit, MeanField, Method, Tangent, TangentSGD
 from widelimit.errors import InputError
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.pairwise_landscape import PairwiseLandscape
@@ -27,7 +30,8 @@ COPIES = 4  # of the neurons in a discrete dynamics: before and after, samples a
 STAGES = 12  # of the neurons in an adaptive solver
 PAIRS = 5  # matrices of all pairs at once
 CHUNK = 2**22  # features of a chunk, at most
-CELLS = 400
+HELD = 2  # times the features of all cells: in chunks and joined
+CGROUP = Path("/sys/fs/cgroup")
 
 
 class Need(NamedTuple):
@@ -45,12 +49,14 @@ class Need(NamedTuple):
 
 def need(problem: Problem, method: Method, settings: Settings) -> Need:
     """What a run needs at least."""
-    reduced = problem.reduced.D
-    if isinstance(method, FiniteVolume | JKO):
-        rows = (method.cells or CELLS) ** min(reduced, 2) if isinstance(method, FiniteVolume) else method.cells or CELLS
-        return Need(8.0 * STAGES * rows, 16.0 * len(settings.times) * rows, 8.0 * min(rows * 100, CHUNK))
-    n = method.points if isinstance(method, MeanField) else method.n
-    full = isinstance(method, SGD | TangentSGD) or (not isinstance(method, MeanField) and method.coordinates == "full")
+    reduced, saves = problem.reduced.D, len(settings.times)
+    if isinstance(method, FiniteVolume) or (isinstance(method, JKO) and problem.is_noisy):
+        rows = float(cells_of(problem, method))
+        features = HELD * rows * landscape(problem, reduced=True).size
+        plans = PAIRS * rows**2 if isinstance(method, JKO) and reduced > 1 else 0.0
+        return Need(8 * STAGES * rows, 16 * saves * rows, 8 * (features + plans))
+    n = _neurons(method)
+    full = isinstance(method, SGD | TangentSGD) or (not isinstance(method, Limit) and method.coordinates == "full")
     columns = problem.D if full else reduced
     replicas, copies = (
         settings.replicas or 1,
@@ -60,7 +66,24 @@ def need(problem: Problem, method: Method, settings: Settings) -> Need:
     land = landscape(problem, reduced=not full)
     pairs = PAIRS * float(n) ** 2 if isinstance(land, PairwiseLandscape) else min(3.0 * n * land.size, 3 * CHUNK)
     each = float(replicas) * n
-    return Need(8 * copies * each * columns, 16 * each * kept * len(settings.times), 8 * pairs)
+    return Need(8 * copies * each * columns, 16 * each * kept * saves, 8 * pairs)
+
+
+def cells_of(problem: Problem, method: FiniteVolume | JKO) -> int:
+    """Cells at the start of a run on cells; coordinates that do not move have one for each of their atoms."""
+    if isinstance(method, JKO):
+        one = problem.reduced.D == 1
+        return method.cells or quantiles.CELLS if one else (method.cells or entropic.CELLS) ** 2
+    axes = grid.initial_grid(problem, 1, method.box)[0].axes
+    count = method.cells or grid.CELLS[len(axes)]
+    return math.prod(axis.cells if axis.dimension == 0 else count for axis in axes)
+
+
+def _neurons(method: Method) -> int:
+    """Neurons, or points that stand for them."""
+    if isinstance(method, JKO):
+        return method.cells or points.POINTS
+    return method.points if isinstance(method, MeanField) else method.n  # type: ignore[union-attr]
 
 
 def require_room(problem: Problem, method: Method, settings: Settings) -> None:
@@ -69,7 +92,7 @@ def require_room(problem: Problem, method: Method, settings: Settings) -> None:
     if wanted > free:
         raise InputError(
             f"{type(method).__name__} must fit in the memory of this machine, {free / GIB:.3g} GiB, got a run that "
-            f"needs {wanted / GIB:.3g} GiB: use fewer neurons, points, replicas or saves."
+            f"needs {wanted / GIB:.3g} GiB: use fewer neurons, points, cells, replicas or saves."
         )
 
 
@@ -82,6 +105,7 @@ def available() -> float:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         found = [1024 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable")] or found
     with contextlib.suppress(OSError, ValueError):  # the limit of a container
-        limit, used = (float(Path(f"/sys/fs/cgroup/memory.{name}").read_text()) for name in ("max", "current"))
-        found.append(limit - used)
+        limit, used = (float((CGROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
+        parts = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
+        found.append(limit - used + float(parts.get("inactive_file", 0)))  # files in the cache make room
     return min(found)

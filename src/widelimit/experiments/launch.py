@@ -74,6 +74,10 @@ def record_names(methods: Iterable[Method]) -> list[str]:
 
 def launch(spec: Spec, folder: Path, overwrite: bool = False, resumed: bool = False) -> Launch:
     """Run every method of a spec and keep the records in a folder, or go on with those that are there."""
+    if overwrite and resumed:
+        raise InputError(
+            f"a run goes on or is made anew, got both --resume and --overwrite for {str(folder)!r}: drop one of them."
+        )
     text = spec.to_toml()
     if not (resumed and _holds(folder, text)):
         clear(folder, overwrite)

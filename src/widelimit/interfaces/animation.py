@@ -20,7 +20,16 @@ from widelimit.arguments import path_of, require_flag, words_of
 from widelimit.errors import require, require_known, require_positive
 from widelimit.interfaces.canvas import Look, LookOptions, Page
 from widelimit.interfaces.curves import Curve, curves_of, entries_of
-from widelimit.interfaces.densities import FLOOR, LOWEST, Profile, draw_profile, extent_of, label_axes, profile
+from widelimit.interfaces.densities import (
+    FLOOR,
+    LOWEST,
+    Profile,
+    draw_profile,
+    extent_of,
+    label_axes,
+    profile,
+    shared_times,
+)
 from widelimit.interfaces.finishing import finish, hold_legend
 from widelimit.interfaces.run_labels import symbol_of
 from widelimit.interfaces.series import coordinates_of, measure_at, series
@@ -46,7 +55,9 @@ def animate(
     progress: bool | None = None,
     **look: Unpack[LookOptions],
 ) -> Path:
-    """Write a film of a run, or of several in one picture, with a frame for each save of the first; returns its path.
+    """Write a film of a run, or of several in one picture, a frame for each save of the first; returns its path.
+
+    The film ends where the shortest run does.
 
     path        a .gif, or an .mp4 if ffmpeg is installed
     coordinate  one: its density, with the risk beside it; two: neurons, or the density, in their plane. By default both
@@ -74,14 +85,12 @@ def animate(
         target.parent.mkdir(parents=True, exist_ok=True)
 
         def write(partial: Path) -> None:
-            whole = partial.with_name(partial.name + target.suffix)
-            with writer.saving(canvas, str(whole), DPI):
-                for k in _counted(len(curves[0].solution.times), target.name, progress):
+            with writer.saving(canvas, str(partial), DPI):
+                for k in _counted(len(shared_times(curves)), target.name, progress):
                     draw(k)
                     writer.grab_frame()
-            os.replace(whole, partial)
 
-        return write_whole(target, write)
+        return write_whole(target, write, target.suffix)
 
 
 def _writer(target: Path, fps: float) -> AbstractMovieWriter:
@@ -114,7 +123,7 @@ def _coordinates(curves: Sequence[Curve], wished: str | Sequence[str] | None) ->
 
 def _film(curves: Sequence[Curve], names: tuple[str, ...], page: Page) -> tuple[Any, Frame]:
     """The picture, and the function that draws its k-th frame."""
-    times = curves[0].solution.times
+    times = shared_times(curves)
     panels = page.panels(("film", "risk"))
     main, beside = panels
     draw_quantity(beside, curves, "risk", page.look.log)

@@ -139,10 +139,20 @@ def _told_apart(curves: Sequence[Curve]) -> bool:
     return alone and len(set(lines)) == len(lines) <= 3
 
 
+def shared_times(curves: Sequence[Curve]) -> np.ndarray:
+    """Save times of the first run that all runs have reached."""
+    times, last = curves[0].solution.times, min(c.solution.times[-1] for c in curves)
+    reached = times[times <= last * (1 + 1e-9)]
+    wanted = f"the first run must have a save before t = {last:g}, where another one ends"
+    require(len(reached) > 0, wanted, float(times[0]), "solve it with more saves, or put it last")
+    return reached
+
+
 def moments(curves: Sequence[Curve], count: int) -> np.ndarray:
-    """Times that all runs have reached, evenly spaced; one is the last."""
-    last = min(c.solution.times[-1] for c in curves)
-    return np.linspace(0, last, count) if count > 1 else np.array([last])
+    """At most ``count`` of the shared times, as evenly spaced as the saves allow; one is the last."""
+    times = shared_times(curves)
+    wished = np.linspace(0, times[-1], count) if count > 1 else times[-1:]
+    return np.unique([times[np.argmin(np.abs(times - t))] for t in wished])
 
 
 def draw_profile(axes: Axes, curve: Curve, shape: Profile, colour: Any, filled: bool) -> None:

@@ -53,7 +53,7 @@ def place_legends(panels: Sequence[Axes]) -> float:
             kinds = tuple(type(handle).__name__ for handle in legend.legend_handles)
             groups.setdefault((tuple(text.get_text() for text in legend.get_texts()), kinds), []).append(axes)
     if groups:
-        panels[0].figure.draw_without_rendering()  # type: ignore[union-attr]
+        panels[0].figure.figure.draw_without_rendering()  # the whole figure, also of axes in a part of it
     explained: set[tuple[str, ...]] = set()
     tall = 0.0
     for (texts, _), group in groups.items():
@@ -76,7 +76,7 @@ def hold_legend(axes: Axes) -> None:
     """Let a legend stay where it is, whatever moves behind it."""
     legend = axes.get_legend()
     if legend is not None:
-        axes.figure.draw_without_rendering()  # type: ignore[union-attr]
+        axes.figure.figure.draw_without_rendering()
         x, y = axes.transAxes.inverted().transform(legend.get_window_extent().p0)
         legend.set_loc((x, y))
 

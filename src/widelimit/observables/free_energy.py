@@ -171,9 +171,8 @@ def _estimated_entropy(problem: Problem, rho: Cloud) -> float:
     n, D = theta.shape
     require(n > NEIGHBOUR, f"the entropy of a cloud needs more than {NEIGHBOUR} neurons", n, "use more")
     equal = bool(np.allclose(rho.weights, 1 / n, rtol=1e-9, atol=0))
-    require(
-        equal, "the entropy of a cloud needs equal weights", "different ones", "use a Density or placement='quantile'"
-    )
+    require(equal, "the entropy of a cloud needs neurons of equal weight", "different weights",
+            "solve with FiniteVolume, or take the neurons of a ParticleFlow or NonlinearFlow")  # fmt: skip
     distances = KDTree(theta).query(theta, k=NEIGHBOUR + 1)[0][:, -1]
     require(bool((distances > 0).all()), "the entropy of a cloud needs neurons that differ", "equal ones", "add noise")
     ball = D / 2 * math.log(math.pi) - math.lgamma(D / 2 + 1)

@@ -29,6 +29,7 @@ from widelimit.solving.moment_weights import moment_weights
 from widelimit.solving.streams import streams
 
 FINE, FAR = 200, 12.0  # nodes and reach of the rule that knows the moments of a law
+MOST_ATOMS = 2**14  # each takes a point, at least
 Atom = list[tuple[float, ...] | None]  # a value of every factor, None for one that has a curve
 
 
@@ -70,7 +71,7 @@ def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array
     atoms, masses = _atoms(factors)
     scores, weights = _scores([f for f in factors if f.curve is not None], -(-points // len(atoms)), placement)
     blocks = [(_columns(factors, atom, scores), mass * weights) for atom, mass in zip(atoms, masses, strict=True)]
-    return jnp.concatenate([b[0] for b in blocks]), jnp.concatenate([b[1] for b in blocks])
+    return jnp.asarray(np.concatenate([b[0] for b in blocks])), jnp.asarray(np.concatenate([b[1] for b in blocks]))
 
 
 def random_points(problem: Problem, key: Array, n: int) -> Array:
@@ -111,6 +112,9 @@ def normal_masses(scores: np.ndarray) -> np.ndarray:
 
 def _atoms(factors: list[Factor]) -> tuple[list[Atom], list[float]]:
     """Every combination of the atoms (None for a factor that has a curve), with its mass."""
+    count = math.prod(len(f.atoms) for f in factors if f.atoms is not None)
+    require(count <= MOST_ATOMS, f"a start must have at most {MOST_ATOMS} combinations of signs here", count,
+            "use a ParticleFlow, which draws its neurons, or normal starts")  # fmt: skip
     rows: list[Atom] = [[]]
     masses = [1.0]
     for f in factors:

@@ -1,6 +1,7 @@
 """Files that are whole or not there, and records that are whole or refused.
 
-    .NAME.HOST.PROCESS.COUNT.part   what a writer fills before it is moved to NAME; no two writers share one
+    .NAME.HOST.PROCESS.COUNT.part   what a writer fills before it is moved to NAME; no two writers share one. Another
+                                    ending may follow, for a writer that tells the format by it
     record                          NetCDF groups, and behind them a seal: the SHA-256 of all the bytes before it
 
 NetCDF readers stop before the seal. It is checked before anything is read, so that a damaged file cannot mislead the
@@ -25,14 +26,14 @@ from widelimit.errors import InputError
 MARK = b"\nwidelimit record, sha256 "
 SEAL = len(MARK) + 64
 COUNT = itertools.count()
-PART = re.compile(r"\.(?P<name>.+?)(\.(?P<host>[^.]*)\.(?P<process>\d+)\.\d+)?\.part")
+PART = re.compile(r"\.(?P<name>.+?)(\.(?P<host>[^.]*)\.(?P<process>\d+)\.\d+\.part(\.\w+)?|\.part)")
 Datasets = Mapping[str, xr.Dataset]  # by the name of their group; the first group is "/"
 
 
-def write_whole(target: Path, write: Callable[[Path], object]) -> Path:
-    """Let ``write`` fill a file beside the target, then move it there."""
-    partial = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{next(COUNT)}.part")
-    for path in target.parent.glob(f".{glob_escaped(target.name)}*.part"):
+def write_whole(target: Path, write: Callable[[Path], object], ending: str = "") -> Path:
+    """Let ``write`` fill a file beside the target, whose name has this ending, then move it there."""
+    partial = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{next(COUNT)}.part{ending}")
+    for path in target.parent.glob(f".{glob_escaped(target.name)}*.part*"):
         if part_of(path) == target.name and _is_stale(path):
             path.unlink(missing_ok=True)
     try:

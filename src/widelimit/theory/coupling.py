@@ -205,8 +205,8 @@ def compare(
 
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
-    >>> wl.compare(problem, n=20, step=0.01, t_end=0.1, save=3, chain=("PD", "GD", "SGD")).parts
-    ('PD–GD', 'GD–SGD', 'total')
+    >>> wl.compare(problem, n=20, step=0.01, t_end=0.1, save=2, chain=("GD", "SGD")).parts
+    ('GD–SGD', 'total')
     """
     instance_of(Problem, problem, "compare", "build one first")
     require_flag("progress", progress, None)
