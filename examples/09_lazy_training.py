@@ -1,6 +1,6 @@
 """Lazy or feature learning: one network at three scales, beside its linearisation.
 
-f = α/N Σ_i a_i σ(⟨w_i, x⟩): the larger α, the less the neurons move, and the closer is the network to its tangent model.
+f = α/N Σ_i a_i σ(⟨w_i, x⟩): the larger α, the less the neurons move, and the closer the tangent model.
 """
 
 import numpy as np

@@ -61,9 +61,11 @@ if TYPE_CHECKING:
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
     from widelimit.theory.gibbs import Gibbs, gibbs
+    from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
+    from widelimit.theory.ntk import Kernel, ntk
     from widelimit.theory.rates import Rates, rates
     from widelimit.theory.regime import Regime, Regimes, regime, regimes
     from widelimit.theory.relative_scale import RelativeScale, relative_scale
@@ -92,6 +94,8 @@ _HOMES = {
     "theory.long_time": ("Bias", "Decay", "decay", "particle_bias"),
     "theory.coupling": ("Comparison", "compare"),
     "theory.gibbs": ("Gibbs", "gibbs"),
+    "theory.kernel_flow": ("KernelFlow", "kernel_regression"),
+    "theory.ntk": ("Kernel", "ntk"),
     "theory.rates": ("Rates", "rates"),
     "theory.commutation": ("commute",),
     "theory.lazy_lemmas": ("Lemma", "lazy_lemmas"),
