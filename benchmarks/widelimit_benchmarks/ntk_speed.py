@@ -5,7 +5,7 @@
     floor   two matrix products A Aᵀ of features (n, N) alone, in NumPy
 
 n inputs in d dimensions, a network of N neurons a σ(⟨w, x⟩) with a and w trained, double precision. The time of each is
-the best of several interleaved turns. Memory is the largest resident set of a process of its own that computes one kernel.
+the best of several interleaved turns. Memory is the largest resident set of a process that computes one kernel.
 
     python -m widelimit_benchmarks.ntk_speed
 """

@@ -39,8 +39,8 @@ def regimes_figure(result: Regimes, page: Page) -> Figure:
     _draw_rule(panels[1])
     for i, (line, rows) in enumerate(result.found.items()):
         floor = [row.floor["moved"] for row in rows]
-        label = "between two seeds" if i == len(result.found) - 1 else None
-        panels[1].plot(result.values(line, "moved")[0], floor, color=COLOURS[i], ls=":", lw=1.0, label=label)
+        seeds = "between two seeds" if i == len(result.found) - 1 else None
+        panels[1].plot(result.values(line, "moved")[0], floor, color=COLOURS[i], ls=":", lw=1.0, label=seeds)
     for axes in panels:
         finish(axes)
     return page.finished(panels)
