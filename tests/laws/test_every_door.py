@@ -42,6 +42,9 @@ def made():
         sgd=wl.SGD(4, 0.01),
         land=wl.landscape(plain, reduced=True),
         noisy=wl.Problem(plain.data, ridge, plain.initial, ridge=0.5, beta=20.0),
+        lazy=wl.Problem(
+            wl.data.empirical([[0.0, 1.0], [1.0, 0.0]], [1, -1]), ridge, wl.initial.gaussian(1.0), alpha=9.0
+        ),
         rows=wl.data.empirical([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.5, 0.5]], [1, -1, 0, 2]),
     )
 
@@ -69,7 +72,7 @@ def light():
     return {
         "Problem": (wl.Problem, {"data": m.plain.data, "neuron": m.plain.neuron, "initial": m.plain.initial,
                     "ridge": 0.1, "beta": 10.0, "schedule": s.constant(), "mobility": {"w": 1.0},
-                    "regulariser": wl.regularisers.squares()}),
+                    "regulariser": wl.regularisers.squares(), "alpha": 2.0}),
         "Problem.sample_initial": (m.plain.sample_initial, {"key": key, "n": 2}),
         "Problem.start_of": (m.cube.start_of, {"scalar": "a"}),
         "landscape": (wl.landscape, {"problem": m.plain, "reduced": True, "tolerance": 1e-10}),
@@ -87,6 +90,12 @@ def light():
         "FiniteVolume": (wl.FiniteVolume, {"cells": 8, "box": ((0.0, 3.0),), "step": 0.1, "tolerance": 1e-3,
                          "check": True}),
         "JKO": (wl.JKO, {"step": 0.1, "cells": 8, "check": False}),
+        "TangentFlow": (wl.TangentFlow, {"n": 4, "coordinates": "full", "rtol": 1e-8, "atol": 1e-8, "stiff": False}),
+        "TangentSGD": (wl.TangentSGD, {"n": 4, "step": 0.1, "batch": 1}),
+        "Problem.at_width": (m.plain.at_width, {"n": 4}),
+        "ntk": (wl.ntk, {"problem": m.plain, "x": theta, "x2": theta, "rho": theta}),
+        "KernelFlow": (wl.KernelFlow, {"problem": m.plain, "x": theta, "y": np.ones(2)}),
+        "kernel_regression": (wl.kernel_regression, {"problem": m.lazy, "x": np.ones((2, 2)), "ridge": 0.1}),
         "Cloud": (wl.Cloud, {"theta": line, "weights": np.array([0.5, 0.5]), "coordinates": ("r",)}),
         "Cloud.column": (cloud.column, {"coordinate": "r"}),
         "Cloud.mean": (cloud.mean, {"values": np.ones(2)}),
@@ -137,6 +146,7 @@ def light():
         "initial.gaussian": (i.gaussian, {"scale": 1.0, "a": 1.0, "b": i.normal()}),
         "initial.sphere": (i.sphere, {"radius": 1.0, "a": 1.0, "b": i.normal()}),
         "initial.array": (i.array, {"theta": line, "coordinates": "reduced"}),
+        "initial.paired": (i.paired, {"start": i.gaussian(1.0, a=1.0)}),
         "initial.blocks": (i.blocks, {"sizes": [1, 3], "laws": [i.signs(), i.gaussian(1.0)]}),
         "initial.constant": (i.constant, {"value": 1.0}),
         "initial.normal": (i.normal, {"mean": 0.0, "std": 1.0}),
@@ -197,6 +207,14 @@ def heavy():
                   "coordinates": "reduced", "points": 8}),
         "commute": (wl.commute, {"problem": m.plain, "n": 4, "t_end": 0.02, "statistics": {"m": o.moment("r")},
                     "progress": False, "seed": 0, "replicas": 3, "save": 2, "coordinates": "reduced"}),
+        "linearise": (wl.linearise, {"problem": m.lazy, "n": 4, "t_end": 0.02, "step": 0.01, "coordinates": "full",
+                      "seed": 0, "replicas": None, "save": 2, "progress": False}),
+        "regime": (wl.regime, {"problem": m.lazy, "n": 4, "t_end": 0.02, "step": 0.01, "seed": 0, "inputs": 4,
+                   "progress": False}),
+        "regimes": (wl.regimes, {"problem": m.lazy, "n": 4, "t_end": 0.02, "alpha": [1.0, 2.0], "step": 0.01,
+                    "seed": 0, "inputs": 4, "progress": False}),
+        "relative_scale": (wl.relative_scale, {"problem": m.lazy, "n": 4, "rho": np.ones((4, 2)), "seed": 0}),
+        "lazy_lemmas": (wl.lazy_lemmas, {"solution": r.solution}),
         "gibbs": (wl.gibbs, {"problem": m.noisy, "points": 32, "on": m.grid, "n": 10, "seed": 0}),
         "cooling": (wl.cooling, {"problem": m.noisy, "betas": [10.0, 20.0]}),
         "decay": (wl.decay, {"problem": m.noisy, "solution": r.grid}),
@@ -302,14 +320,25 @@ def abused(doors, calls, seed):
 def test_every_public_callable_has_a_door_in_the_table():
     homes = {"": wl} | {f"{name}.": getattr(wl, name) for name in wl.__all__ if name.islower() and name in MODULES}
     results = {"Bias", "Comparison", "Cooling", "Decay", "Diverged", "Gibbs", "InputError", "Interrupted", "Rates"}
-    results |= {"Forecast", "Stopped"}
+    results |= {
+        "Forecast",
+        "Stopped",
+        "Kernel",
+        "Lemma",
+        "Linearisation",
+        "Regime",
+        "Regimes",
+        "RelativeScale",
+        "Verdict",
+    }
     public = {f"{prefix}{name}" for prefix, home in homes.items() for name in dir(home) if called(getattr(home, name))}
     kinds = {name for name in public if "." in name and name.split(".")[1][0].isupper()}
     assert not public - results - kinds - set(light()) - HEAVY
 
 
 MODULES = ("activations", "data", "initial", "neurons", "observables", "regularisers", "schedules")
-HEAVY = {"solve", "compare", "rates", "commute", "gibbs", "cooling", "decay", "particle_bias", "figure",
+HEAVY = {"linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
+HEAVY |= {"solve", "compare", "rates", "commute", "gibbs", "cooling", "decay", "particle_bias", "figure",
          "animate", "estimate", "resume", "observables.fluctuations", "observables.weak_residual"}  # fmt: skip
 
 
@@ -332,6 +361,7 @@ def test_odd_arguments_are_answered_in_one_sentence(tmp_path, monkeypatch):
 def test_what_would_run_for_long_refuses_odd_arguments_first(name):
     m, odd = made(), object()
     few = {"problem": m.plain, "method": m.sgd, "t_end": 0.1, "n": 4, "step": 0.1, "over": "n", "values": [4, 8, 16]}
+    few |= {"problem": m.lazy} if name in LAZY else {}
     few |= {"betas": [1.0, 2.0], "sizes": [4, 8], "solution": None, "chi": None}
     function = getattr(wl.observables, name.split(".")[1]) if "." in name else getattr(wl, name)
     known = inspect.signature(function).parameters
@@ -343,12 +373,16 @@ def test_what_would_run_for_long_refuses_odd_arguments_first(name):
             function(**asked)
 
 
+LAZY = ("linearise", "regime", "regimes", "relative_scale")
 OPTIONS = {
     "estimate": ("seed", "save", "replicas", "keep"),
     "solve": ("seed", "save", "replicas", "keep"),
     "compare": ("seed", "save", "replicas", "chain", "coordinates", "points", "throw"),
     "rates": ("n", "step", "t_end", "seed", "replicas", "chain", "coordinates", "points"),
     "commute": ("seed", "save", "replicas", "coordinates"),
+    "linearise": ("step", "seed", "save", "replicas", "coordinates", "progress"),
+    "regime": ("step", "seed", "inputs", "progress"),
+    "regimes": ("step", "seed", "inputs", "progress"),
 }
 
 

@@ -247,7 +247,7 @@ def ready(method: SGD, problem: Problem, seed: int, replicas: int | None) -> Run
     return iterated(iteration(problem, method), method.step, start, view, problem.risk_falls)
 
 
-class Start(NamedTuple):
+class Seeded(NamedTuple):
     """The neurons (n, D), or (R, n, D), and the keys of their samples and noise."""
 
     theta: Array
@@ -255,12 +255,12 @@ class Start(NamedTuple):
     replicas: int | None
 
 
-def start_with(theta: Array, seed: int, replicas: int | None) -> Start:
+def start_with(theta: Array, seed: int, replicas: int | None) -> Seeded:
     """Neurons, with the samples and the noise of a seed."""
-    return Start(theta, (streams(seed, "data", replicas), streams(seed, "noise", replicas)), replicas)
+    return Seeded(theta, (streams(seed, "data", replicas), streams(seed, "noise", replicas)), replicas)
 
 
-def iterated(fixed: Iteration, step: float, start: Start, view: NeuronView, falls: bool) -> Run:
+def iterated(fixed: Iteration, step: float, start: Seeded, view: NeuronView, falls: bool) -> Run:
     """Neurons that go from block to block, ready for the driver."""
     theta, keys, replicas = start
 

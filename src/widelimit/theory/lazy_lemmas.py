@@ -38,6 +38,9 @@ class Lemma:
     times   (time,)
     left    what is bounded, (time,)
     right   its bound, (time,)
+
+    >>> Lemma("decay", np.array([0.0, 1.0]), np.array([1.0, 0.3]), np.array([1.0, 0.4])).holds
+    True
     """
 
     name: str

@@ -89,6 +89,12 @@ def linearise(problem: Problem, n: int, t_end: float, **options: Unpack[LinearOp
     replicas     R independent couplings in one go
     save         how many times to save at (21), or the times
     progress     a bar on stderr; by default if it is a terminal
+
+    >>> import widelimit as wl
+    >>> start = wl.initial.paired(wl.initial.gaussian(1.0, a=wl.initial.signs()))
+    >>> problem = wl.Problem(wl.data.empirical([[1.0], [2.0]], [1.0, -1.0]), wl.neurons.ridge("x", "trained"), start)
+    >>> wl.linearise(problem, n=4, t_end=0.1, step=0.05, save=2).last("moved") > 0
+    True
     """
     instance_of(Problem, problem, "linearise", "build one first")
     require_count("n", n, "200")

@@ -39,7 +39,7 @@ from widelimit.problem.initial import Explicit, Gaussian, ScalarLaw, Sphere
 from widelimit.problem.neurons import Custom, Ridge
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Schedule
-from widelimit.theory.ntk_limit import Inputs, Means, Rates, bend_of, is_exact, levels_of
+from widelimit.theory.ntk_limit import BlockRates, Inputs, Means, bend_of, is_exact, levels_of
 
 NODES = (16, 32, 64, 128, 256)  # of the law of b, until two rules agree
 AGREEMENT = 1e-12
@@ -119,7 +119,7 @@ class _Network(NamedTuple):
     weights: np.ndarray
 
 
-def _limit(means: Means, inputs: Inputs, rates: Rates, b: ScalarLaw | None) -> Kernel:
+def _limit(means: Means, inputs: Inputs, rates: BlockRates, b: ScalarLaw | None) -> Kernel:
     """K of infinitely many neurons; nodes of the law of b are added until they do not matter."""
     if is_exact(b):
         return Kernel(means.over(inputs, rates, levels_of(b, 0.0)), 0.0, means.how)
@@ -133,7 +133,7 @@ def _limit(means: Means, inputs: Inputs, rates: Rates, b: ScalarLaw | None) -> K
     return Kernel(now, np.maximum(change, before), "quadrature")
 
 
-def _drawn(problem: Problem, inputs: Inputs, rates: Rates) -> Kernel:
+def _drawn(problem: Problem, inputs: Inputs, rates: BlockRates) -> Kernel:
     """The mean over independent sets of neurons drawn from ρ_0, and its standard error."""
     first, total, squares = np.zeros(()), np.zeros(()), np.zeros(())
     for k, key in enumerate(jax.random.split(jax.random.key(DRAW), SETS)):
@@ -158,7 +158,7 @@ class _Features(NamedTuple):
     slope: np.ndarray | None = None
     along: np.ndarray | None = None
 
-    def product(self, other: _Features, rows: slice, columns: slice, rates: Rates) -> np.ndarray:
+    def product(self, other: _Features, rows: slice, columns: slice, rates: BlockRates) -> np.ndarray:
         """What the neurons add to some rows and columns of K."""
         total = rates.a * (self.value[rows] @ other.value[columns].T) if rates.a else np.zeros(())
         if self.slope is None or other.slope is None or not (rates.b or rates.w):
@@ -170,11 +170,11 @@ class _Features(NamedTuple):
         return total - rates.w * (self.along[rows] @ other.along[columns].T)
 
 
-def _finite(problem: Problem, inputs: Inputs, rates: Rates, network: _Network) -> np.ndarray:
+def _finite(problem: Problem, inputs: Inputs, rates: BlockRates, network: _Network) -> np.ndarray:
     """K of given neurons; of inputs with themselves the upper triangle is computed."""
     n, columns = len(inputs.x), np.arange(len(inputs.x2))
     custom = isinstance(problem.neuron, Custom)
-    found, rates = np.zeros((n, len(columns))), Rates(rates.w, 0.0, 0.0) if custom else rates
+    found, rates = np.zeros((n, len(columns))), BlockRates(rates.w, 0.0, 0.0) if custom else rates
     for some in _blocks(network, ENTRIES // (max(n, len(columns)) * (problem.D if custom else 1))):
         one = _features(problem, some, inputs.x)
         two = one if inputs.same else _features(problem, some, inputs.x2)
@@ -250,14 +250,14 @@ def _inputs(problem: Problem, x: Any, x2: Any) -> Inputs:
     return Inputs(found[0], found[-1], x2 is None)
 
 
-def _rates(problem: Problem) -> Rates:
+def _rates(problem: Problem) -> BlockRates:
     """The mobilities of the blocks that are trained."""
     neuron = problem.neuron
     trained = {name for name, moves in zip(neuron.scalars, neuron.trained, strict=True) if moves} | {"w"}
-    rates = [getattr(problem.mobility, name) if name in trained else 0.0 for name in Rates._fields]
+    rates = [getattr(problem.mobility, name) if name in trained else 0.0 for name in BlockRates._fields]
     good = not any(isinstance(rate, Schedule) for rate in rates)
     require(good, "the NTK needs mobilities that are numbers", problem.mobility, "give those of the time you ask about")
-    return Rates(*rates)
+    return BlockRates(*rates)
 
 
 def _check(problem: Problem) -> None:

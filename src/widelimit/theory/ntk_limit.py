@@ -46,7 +46,7 @@ PAIRS = 1 << 18  # of inputs at a time
 NEARLY = 1e-4  # 1 − |corr| below which angles are taken from differences of vectors
 
 
-class Rates(NamedTuple):
+class BlockRates(NamedTuple):
     """m_a, m_b, m_w, 0 for what is not trained."""
 
     a: float
@@ -98,7 +98,7 @@ class Means(NamedTuple):
         sigma = self.neuron.sigma.pair_form
         return tuple(sigma.knots) if isinstance(sigma, Hinges) else sigma.bends if isinstance(sigma, General) else ()
 
-    def over(self, inputs: Inputs, rates: Rates, b: Levels) -> np.ndarray:
+    def over(self, inputs: Inputs, rates: BlockRates, b: Levels) -> np.ndarray:
         """K for a law of b, some rows at a time."""
         rows = min(max(PAIRS // len(inputs.x2), 1), len(inputs.x))
         starts = range(0, len(inputs.x), rows)
@@ -106,7 +106,7 @@ class Means(NamedTuple):
         found = np.concatenate(tiles)
         return (found + found.T) / 2 if inputs.same else found
 
-    def _rows(self, inputs: Inputs, rates: Rates, b: Levels, rows: int) -> np.ndarray:
+    def _rows(self, inputs: Inputs, rates: BlockRates, b: Levels, rows: int) -> np.ndarray:
         """The same for few rows, which are repeated until there are as many as always."""
         x, a = np.resize(inputs.x, (rows, inputs.x.shape[1])), levels_of(self.a, 1.0)
         square = float(a.weights @ a.values**2 + a.variance)

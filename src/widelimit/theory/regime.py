@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.arguments import instance_of
-from widelimit.errors import require, require_count, require_keywords
+from widelimit.arguments import instance_of, numbers_of
+from widelimit.errors import is_whole, require, require_count, require_keywords
 from widelimit.potentials.sample_landscape import neuron_values
 from widelimit.problem.data import Empirical
 from widelimit.problem.neurons import Ridge
@@ -122,6 +122,12 @@ def regime(problem: Problem, n: int, t_end: float, **options: Unpack[RegimeOptio
     seed       of every random stream (0)
     inputs     how many inputs of the data law the outputs and kernels are compared on (128)
     progress   a bar on stderr; by default if it is a terminal
+
+    >>> import widelimit as wl
+    >>> start = wl.initial.paired(wl.initial.gaussian(1.0, a=wl.initial.signs()))
+    >>> problem = wl.Problem(wl.data.single_index(4, "z"), wl.neurons.ridge("tanh", "trained"), start, alpha="lazy")
+    >>> wl.regime(problem, n=10, t_end=0.1, step=0.01, inputs=16).alpha  # √10
+    3.1622776601683795
     """
     instance_of(Problem, problem, "regime", "build one first")
     require_count("n", n, "200")
@@ -198,6 +204,9 @@ class Regimes:
 
     over     "n" or "alpha"
     found    the verdicts, one list for each line of the figure, by the name of the line
+
+    >>> Regimes("n", {"α = 1": []})
+    <Regimes over n: α = 1: >
     """
 
     over: str
@@ -235,15 +244,19 @@ def regimes(
     'alpha'
     """
     instance_of(Problem, problem, "regimes", "build one first")
+    widths = [_whole(width) for width in numbers_of("n", [n] if is_whole(n) else n, "n=[50, 200]")]
     if alpha is not None:
-        good = isinstance(n, int) and not isinstance(n, bool)
-        require(good, "verdicts over alpha need one width n", n, "give one whole number")
-        assert isinstance(n, int)
-        line = [regime(replace(problem, alpha=scale), n, t_end, **options) for scale in alpha]
-        return Regimes("alpha", {f"n = {n}": line})
-    widths = [n] if isinstance(n, int) else list(n)
+        require(len(widths) == 1, "verdicts over alpha need one width n", n, "give one whole number")
+        scales = numbers_of("alpha", alpha, "alpha=[1.0, 10.0]")
+        line = [regime(replace(problem, alpha=scale), widths[0], t_end, **options) for scale in scales]
+        return Regimes("alpha", {f"n = {widths[0]}": line})
     scalings: dict[str, float | str] = {"α = 1": 1.0, "α = √n": "lazy"}
     return Regimes("n", {
         name: [regime(replace(problem, alpha=scale), width, t_end, **options) for width in widths]
         for name, scale in scalings.items()
     })  # fmt: skip
+
+
+def _whole(width: float) -> int:
+    require(width == int(width), "widths must be whole numbers", width, "try n=[50, 200]")
+    return int(width)

@@ -35,6 +35,9 @@ class RelativeScale:
     residual   ‖f − f*‖
     slope      ‖Df‖
     bend       ‖D²f‖, a local maximum, from below
+
+    >>> RelativeScale(kappa=0.125, error=0.0, residual=0.5, slope=2.0, bend=1.0)
+    <RelativeScale: κ = 0.125 ± 0>
     """
 
     kappa: float

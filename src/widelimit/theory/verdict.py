@@ -33,6 +33,9 @@ class Verdict:
     turned      1 − cosine of the two kernels as matrices
     parameters  |θ_T − θ_0| / |θ_0|
     aligned     how much more of the kernel points along the labels (or the change of the outputs) than before
+
+    >>> Verdict(missed=0.02, moved=0.05, turned=0.0, parameters=0.1, aligned=0.01).word
+    'lazy'
     """
 
     missed: float
