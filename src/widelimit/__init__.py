@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from widelimit.errors import Diverged, InputError, Interrupted, Stopped
     from widelimit.experiments.records import load
     from widelimit.experiments.spec import Spec
+    from widelimit.interfaces import torch
     from widelimit.interfaces.animation import animate
     from widelimit.interfaces.figures import figure
     from widelimit.measures import Cloud, Density
@@ -112,6 +113,7 @@ _HOMES = {
 _MODULES = {
     "widelimit.problem": ("activations", "data", "initial", "neurons", "regularisers", "schedules"),
     "widelimit": ("observables",),
+    "widelimit.interfaces": ("torch",),
 }
 
 __all__ = sorted(itertools.chain(*_HOMES.values(), *_MODULES.values()))

@@ -143,14 +143,14 @@ def regime(problem: Problem, n: int, t_end: float, **options: Unpack[RegimeOptio
     other = np.asarray(network.sample_initial(stream(seed + 1, "initial"), n))
     kernels = [seen.kernel(rows) for rows in (theta[0], theta[-1], other)]
     grams = [seen.features(rows) for rows in (theta[0], theta[-1], other)]
-    moved, turned = kernel_moves(*kernels[:2])
+    (moved, turned), between = kernel_moves(*kernels[:2]), kernel_moves(kernels[0], kernels[2])[0]
     outputs = seen.outputs(theta[0], theta[-1])
     verdict = Verdict(
         share_missed(*outputs), moved, turned,
         float(np.linalg.norm(theta[-1] - theta[0]) / np.linalg.norm(theta[0])),
-        alignment(kernels[1], seen.y) - alignment(kernels[0], seen.y),
+        alignment(kernels[1], seen.y) - alignment(kernels[0], seen.y), between,
     )  # fmt: skip
-    floor = {"moved": kernel_moves(kernels[0], kernels[2])[0], "features": kernel_moves(grams[0], grams[2])[0]}
+    floor = {"moved": between, "features": kernel_moves(grams[0], grams[2])[0]}
     return Regime(
         n, float(network.alpha), verdict, kernel_moves(*grams[:2])[0], floor, both.last("risk"),
         both.last("tangent_risk"), relative_scale(network, n, seed=seed), both,

@@ -1,7 +1,7 @@
 """The verdict on a trained network: lazy, intermediate, or feature learning.
 
-    missed = ‖f_T − f̄_T‖ / ‖f_T − f_0‖,   f̄_T = f_0 + Df(θ_0)(θ_T − θ_0)     what a network linearised at θ_0 misses
-    moved  = ‖K_T − K_0‖ / ‖K_0‖                                              how far its tangent kernel went
+    missed = ‖f_T − f̄_T‖ / ‖f_T − f_0‖,   f̄_T = f_0 + Df(θ_0)(θ_T − θ_0)    what a network linearised at θ_0 misses
+    moved  = ‖K_T − K_0‖ / ‖K_0‖                                             how far its tangent kernel went
 
     f_0, f_T   outputs before and after training, on the same inputs
     K_0, K_T   tangent kernels on the same inputs, Frobenius norm
@@ -33,6 +33,7 @@ class Verdict:
     turned      1 − cosine of the two kernels as matrices
     parameters  |θ_T − θ_0| / |θ_0|
     aligned     how much more of the kernel points along the labels (or the change of the outputs) than before
+    floor       what ``moved`` is between two networks before training, of different seeds; None if there is only one
 
     >>> Verdict(missed=0.02, moved=0.05, turned=0.0, parameters=0.1, aligned=0.01).word
     'lazy'
@@ -43,6 +44,7 @@ class Verdict:
     turned: float
     parameters: float
     aligned: float
+    floor: float | None = None
 
     @property
     def word(self) -> str:
@@ -53,12 +55,13 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """The verdict with its reasons."""
+        floor = "" if self.floor is None else f"; between two seeds it differs by {self.floor:.2g}"
         return (
             f"{self.word}: the network linearised at its start misses {self.missed:.2g} of what was learned, and its "
-            f"kernel moved by {self.moved:.2g} ({RULE})."
+            f"kernel moved by {self.moved:.2g} ({RULE}{floor})."
         )
 
-    def document(self) -> dict[str, float | str]:
+    def document(self) -> dict[str, float | str | None]:
         """The numbers and the verdict by name."""
         return {**asdict(self), "verdict": self.word, "sentence": self.sentence}
 
@@ -75,10 +78,11 @@ def kernel_moves(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
 
 
 def alignment(kernel: np.ndarray, labels: np.ndarray) -> float:
-    """⟨K, y yᵀ⟩/(‖K‖ |y|²), the cosine of a kernel with the labels, which are centred here if they vary."""
-    y = labels - labels.mean() if np.ptp(labels) > 0 else labels
-    size = float(np.linalg.norm(kernel) * (y @ y))
-    return float(y @ kernel @ y) / size if size > 0 else 0.0
+    """⟨K, y yᵀ⟩/(‖K‖ ‖y yᵀ‖), the cosine of a kernel with labels, (n,) or (n, outputs), centred here if they vary."""
+    y = labels.reshape(len(labels), -1)
+    y = np.where(np.ptp(y, axis=0) > 0, y - y.mean(axis=0), y)
+    size = float(np.linalg.norm(kernel) * np.linalg.norm(y.T @ y))
+    return float((y * (kernel @ y)).sum()) / size if size > 0 else 0.0
 
 
 def share_missed(before: np.ndarray, after: np.ndarray, linearised: np.ndarray) -> float:
