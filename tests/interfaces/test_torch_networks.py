@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics.sgd import BLOCK_ROWS
+from widelimit.dynamics.block_layout import BLOCK_ROWS
 from widelimit.interfaces.torch.two_layer import ACTIVATIONS, PARAMETRISATIONS
 from widelimit.solving.streams import stream
 

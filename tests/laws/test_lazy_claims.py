@@ -1,4 +1,4 @@
-"""What was published about lazy training, in small: larger starts test worse, kernels learn degree by degree, W_2 ~ 1/α."""
+"""Published claims about lazy training, in small: larger starts test worse, kernels learn by degree, W_2 ~ 1/α."""
 
 import math
 from dataclasses import replace
@@ -48,7 +48,9 @@ def test_networks_of_the_lazy_scaling_move_less_the_wider_they_are():
     moved = {}
     for name, alpha in (("1/m", 1.0), ("1/√m", "lazy")):
         for m in (32, 512):
-            run = wl.solve(replace(problem, alpha=alpha), wl.ParticleFlow(m, rtol=1e-5, atol=1e-7), 30.0, save=2, keep="full")
+            run = wl.solve(
+                replace(problem, alpha=alpha), wl.ParticleFlow(m, rtol=1e-5, atol=1e-7), 30.0, save=2, keep="full"
+            )
             theta = run.dataset["theta"].values
             moved[name, m] = np.linalg.norm(theta[-1] - theta[0]) / np.linalg.norm(theta[0])
     assert moved["1/√m", 512] / moved["1/√m", 32] == pytest.approx(0.25, rel=0.25)  # like m^{−1/2}
