@@ -58,7 +58,10 @@ def test_networks_of_the_lazy_scaling_move_less_the_wider_they_are():
 
 
 def test_kernel_regression_learns_degree_by_degree():
-    """GMMM21: with d ≪ n ≪ d² the risk is ‖P_{>1} f*‖², with d² ≪ n ≪ d³ it is ‖P_{>2} f*‖²."""
+    """GMMM21: with d ≪ n ≪ d² the risk is ‖P_{>1} f*‖², with d² ≪ n ≪ d³ it is ‖P_{>2} f*‖².
+
+    There are B_1 = d, B_2 ≈ d²/2 and B_3 ≈ d³/6 harmonics of degrees 1, 2 and 3; n is √(B_1 B_2), then √(B_2 B_3).
+    """
     d = 24
     rng = np.random.default_rng(3)
 
@@ -71,7 +74,7 @@ def test_kernel_regression_learns_degree_by_degree():
     test_x, test_y = rows(2000)
     start = wl.initial.gaussian(1.0, a=wl.initial.normal(), b=wl.initial.normal())
     risks = []
-    for count in (110, 3000):
+    for count in (85, 830):
         x, y = rows(count)
         problem = wl.Problem(wl.data.empirical(x, y), wl.neurons.ridge("relu", "trained", "trained"), start)
         flow = wl.kernel_regression(problem, test_x)
