@@ -5,7 +5,7 @@
     floor   two matrix products A Aᵀ of features (n, N) alone, in NumPy
 
 n inputs in d dimensions, a network of N neurons a σ(⟨w, x⟩) with a and w trained, double precision. The time of each is
-the best of several interleaved turns. Memory is the largest resident set of a process that computes one kernel.
+the best of several interleaved turns. Memory is what a process of its own needs at most to compute one kernel.
 
     python -m widelimit_benchmarks.ntk_speed
 """
@@ -13,11 +13,13 @@ the best of several interleaved turns. Memory is the largest resident set of a p
 from __future__ import annotations
 
 import json
-import resource
+import math
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -75,9 +77,10 @@ def peak(n: int = 5000, width: int = 1000, d: int = 100) -> float:
 
 
 def largest(n: int, width: int, d: int) -> float:
-    """The largest resident set of this process, in GiB, after it has computed one kernel."""
+    """The most memory this process has had, in GiB, after it has computed one kernel; on Linux."""
     _ours(case(n, width, d))()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    kib = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8"))
+    return int(kib[1]) / 2**20 if kib else math.nan
 
 
 def _seconds(peer: Peer) -> float:

@@ -245,7 +245,8 @@ def test_finite_kernels_are_products_of_jacobians(name, tiny, monkeypatch):
     """Also in many blocks of neurons and tiles of rows."""
     if tiny:
         monkeypatch.setattr(rooms, "ENTRIES", 24)
-        monkeypatch.setattr(rooms, "TILE", 3)
+        for room in (rooms, ntk_limit):
+            monkeypatch.setattr(room, "TILE", 3)
     rng = np.random.default_rng(0)
     theta, weights, x2 = rng.normal(size=(17, 5)), rng.dirichlet(np.ones(17)), rng.normal(size=(7, 3))
     one = problem(name, i.gaussian(1.0, a=1.0, b=0.0), {"a": 0.5, "w": 2.0}, outer="trained", bias="trained")
@@ -277,7 +278,8 @@ def custom(start=None):
 def test_kernels_of_custom_neurons_are_products_of_jacobians(tiny, monkeypatch):
     if tiny:
         monkeypatch.setattr(rooms, "ENTRIES", 40)
-        monkeypatch.setattr(rooms, "TILE", 3)
+        for room in (rooms, ntk_limit):
+            monkeypatch.setattr(room, "TILE", 3)
     theta = np.random.default_rng(1).normal(size=(9, 4))
     j = jacobian(bump, theta, np.full(9, 1 / 9), X, np.full(4, 1.5))
     np.testing.assert_allclose(wl.ntk(custom(), X, rho=theta), j @ j.T, rtol=0, atol=1e-13)

@@ -39,13 +39,12 @@ from widelimit.problem.initial import Explicit, Gaussian, ScalarLaw, Sphere
 from widelimit.problem.neurons import Custom, Ridge
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Schedule
-from widelimit.theory.ntk_limit import BlockRates, Inputs, Means, bend_of, is_exact, levels_of
+from widelimit.theory.ntk_limit import TILE, BlockRates, Inputs, Means, bend_of, is_exact, levels_of, mirrored
 
 NODES = (16, 32, 64, 128, 256)  # of the law of b, until two rules agree
 AGREEMENT = 1e-12
 SETS, PER_SET, DRAW = 16, 256, 20_233  # neurons drawn where nothing better is known, and the seed
 ENTRIES = 1 << 22  # of a matrix of features or gradients
-TILE = 512  # rows at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,12 +180,7 @@ def _finite(problem: Problem, inputs: Inputs, rates: BlockRates, network: _Netwo
         for start in range(0, n, TILE):
             rows, rest = slice(start, start + TILE), slice(start if inputs.same else 0, None)
             found[rows, rest] += one.product(two, rows, rest, rates)
-    for start in range(0, n if inputs.same else 0, TILE):
-        end = start + TILE
-        found[end:, start:end] = found[start:end, end:].T
-        corner = found[start:end, start:end]
-        corner[:] = (corner + corner.T) / 2
-    return found
+    return mirrored(found) if inputs.same else found
 
 
 def _blocks(network: _Network, most: int) -> Iterator[_Network]:

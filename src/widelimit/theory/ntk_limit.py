@@ -43,6 +43,7 @@ from widelimit.problem.neurons import Ridge
 from widelimit.problem.scalar_starts import Curve, Normal
 
 PAIRS = 1 << 18  # of inputs at a time
+TILE = 1024  # rows of a matrix at a time
 NEARLY = 1e-4  # 1 − |corr| below which angles are taken from differences of vectors
 
 
@@ -101,10 +102,11 @@ class Means(NamedTuple):
     def over(self, inputs: Inputs, rates: BlockRates, b: Levels) -> np.ndarray:
         """K for a law of b, some rows at a time."""
         rows = min(max(PAIRS // len(inputs.x2), 1), len(inputs.x))
-        starts = range(0, len(inputs.x), rows)
-        tiles = [self._rows(inputs._replace(x=inputs.x[k : k + rows]), rates, b, rows) for k in starts]
-        found = np.concatenate(tiles)
-        return (found + found.T) / 2 if inputs.same else found
+        found = np.empty((len(inputs.x), len(inputs.x2)))
+        for start in range(0, len(found), rows):
+            some = slice(start, start + rows)
+            found[some] = self._rows(inputs._replace(x=inputs.x[some]), rates, b, rows)
+        return mirrored(found) if inputs.same else found
 
     def _rows(self, inputs: Inputs, rates: BlockRates, b: Levels, rows: int) -> np.ndarray:
         """The same for few rows, which are repeated until there are as many as always."""
@@ -131,6 +133,16 @@ class Means(NamedTuple):
             angle[i, j] = 2 * np.arctan2(*(np.linalg.norm(u[i] + sign * u2[j], axis=1) for sign in (-1, 1)))
         angle[np.ix_(s == 0, s2 == 0)] = 0.0
         return Angles(s, s2, angle)
+
+
+def mirrored(matrix: np.ndarray) -> np.ndarray:
+    """The matrix itself with its upper triangle in the place of the lower one, some rows at a time."""
+    for start in range(0, len(matrix), TILE):
+        end = start + TILE
+        corner = matrix[start:end, start:end]
+        corner[:] = np.triu(corner) + np.triu(corner, 1).T
+        matrix[end:, start:end] = matrix[start:end, end:].T
+    return matrix
 
 
 def _means(sigma: Activation, at: Angles, m: float) -> tuple[np.ndarray, np.ndarray]:
