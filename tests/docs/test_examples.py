@@ -9,7 +9,7 @@ import pytest
 import widelimit as wl
 from widelimit.frozen import Value
 
-MODULES = ("activations", "data", "initial", "neurons", "observables", "regularisers", "schedules")
+MODULES = ("activations", "data", "initial", "neurons", "observables", "regularisers", "schedules", "torch")
 
 
 def public():
@@ -36,7 +36,9 @@ def test_help_shows_an_example(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", public())
 def test_the_example_runs(name):
-    """Also those that take long, and are left out there."""
+    """Also those that take long or need PyTorch, and are left out there."""
+    if name.startswith("torch."):
+        pytest.importorskip("torch")
     found = example_of(name)
     for one in found.examples:
         one.options.pop(doctest.SKIP, None)

@@ -54,6 +54,13 @@ def diagnose(
 
     Parameters that require no gradient do not count, unless training moved them. Modules are called in eval mode with
     their own buffers, e.g. the statistics of batch norm. The cost is one gradient for each sample and output.
+
+    >>> import copy, torch  # doctest: +SKIP
+    >>> before = torch.nn.Linear(3, 1)  # doctest: +SKIP
+    >>> after = copy.deepcopy(before)  # doctest: +SKIP
+    >>> after.weight.data += 1.0  # doctest: +SKIP
+    >>> diagnose(before, after, torch.eye(3)).word  # linear in its parameters  # doctest: +SKIP
+    'lazy'
     """
     start, end, twin = _snapshots(before, after, other)
     inputs = _inputs(batch)

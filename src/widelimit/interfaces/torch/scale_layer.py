@@ -24,6 +24,9 @@ def scale(factor: float) -> torch.nn.Module:
     """The layer x ↦ factor·x, without parameters.
 
     factor   a number > 0, e.g. 1/n behind n neurons for a network in the mean-field regime
+
+    >>> scale(0.25)  # doctest: +SKIP
+    Scale(0.25)
     """
     require_positive("factor", factor, "0.01")
     return _class()(float(factor))

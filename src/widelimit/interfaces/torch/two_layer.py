@@ -95,8 +95,13 @@ def from_torch(module: torch.nn.Module, parametrisation: str = "standard") -> Tw
 
     Activations: ReLU, Tanh, Sigmoid, GELU, SiLU, Softplus.
 
-    network = wl.torch.from_torch(module)
-    problem = network.problem(data)     # wl.Problem(data, network.neuron, wl.initial.array(network.theta), …)
+    >>> from torch import nn  # doctest: +SKIP
+    >>> module = nn.Sequential(nn.Linear(10, 50), nn.ReLU(), nn.Linear(50, 1, bias=False))  # doctest: +SKIP
+    >>> network = from_torch(module)  # doctest: +SKIP
+    >>> network  # doctest: +SKIP
+    <TwoLayer: 50 neurons of ridge('relu', outer='trained', bias='trained'), alpha = 50>
+    >>> import widelimit as wl
+    >>> problem = network.problem(wl.data.gaussian_classes(10, 0.5))  # doctest: +SKIP
     """
     require_known("parametrisation", parametrisation, PARAMETRISATIONS)
     layers, (before, behind) = _layers(module)
@@ -133,6 +138,16 @@ def to_torch(
     dtype             "float32" or "float64"
 
     A bias or an outer weight that is absent or fixed does not require a gradient in the module.
+
+    >>> import widelimit as wl
+    >>> problem = wl.Problem(wl.data.gaussian_classes(3, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
+    >>> to_torch(problem, [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]])  # doctest: +SKIP
+    Sequential(
+      (0): Linear(in_features=3, out_features=2, bias=False)
+      (1): Tanh()
+      (2): Linear(in_features=2, out_features=1, bias=False)
+      (3): Scale(0.5)
+    )
     """
     good = isinstance(network, Problem | TwoLayer)
     require(good, "to_torch needs a wl.Problem or a TwoLayer", type(network).__name__, "try to_torch(problem, rho)")
