@@ -14,7 +14,7 @@ MODULES = ("activations", "data", "initial", "neurons", "observables", "regulari
 
 def public():
     """Every public function and class by name: kinds that a module has beside its constructors are left out."""
-    names = {name: getattr(wl, name) for name in wl.__all__ if name not in (*MODULES, "torch")}  # an extra
+    names = {name: getattr(wl, name) for name in wl.__all__ if name not in MODULES}
     for home in MODULES:
         members = {name: getattr(getattr(wl, home), name) for name in dir(getattr(wl, home)) if name[0].islower()}
         names |= {f"{home}.{name}": member for name, member in members.items() if not isinstance(member, Value)}
