@@ -2,7 +2,7 @@
 
     before and after training, on the same inputs:
         missed      ‖f_T − f̄_T‖/‖f_T − f_0‖        the network linearised at θ_0, taken along θ_T − θ_0
-        kernel      ‖K_T − K_0‖/‖K_0‖, 1 − cosine, alignment with the labels
+        kernel      ‖K_T − K_0‖/‖K_0‖, 1 − cosine, alignment with the labels, effective rank
         features    ‖G_T − G_0‖/‖G_0‖,  G = (1/N) Σ_i σ(⟨w_i, x⟩ + b_i) σ(⟨w_i, x'⟩ + b_i)
         parameters  |θ_T − θ_0|/|θ_0|
         risk        R(f_T) − R(f̄_T), the tangent model trained by itself on the same samples
@@ -31,7 +31,7 @@ from widelimit.problem.neurons import Ridge
 from widelimit.problem.problem import Problem
 from widelimit.solving.streams import stream
 from widelimit.theory.linearisation import Linearisation, linearise
-from widelimit.theory.ntk import ntk
+from widelimit.theory.ntk import Kernel, ntk
 from widelimit.theory.relative_scale import RelativeScale, relative_scale
 from widelimit.theory.verdict import RULE, Verdict, alignment, kernel_moves, share_missed
 
@@ -54,6 +54,7 @@ class Regime:
     n, alpha        width and scale
     verdict         the numbers of the rule
     features        relative change of the features
+    ranks           effective rank (tr K)²/tr K² of the kernel before and after
     floor           noise floors: "moved" of the kernel and "features", between two seeds
     risk            of the network at the end
     tangent_risk    of the tangent model trained on the same samples
@@ -72,6 +73,7 @@ class Regime:
     alpha: float
     verdict: Verdict
     features: float
+    ranks: tuple[float, float]
     floor: dict[str, float]
     risk: float
     tangent_risk: float
@@ -91,6 +93,8 @@ class Regime:
             ("kernel moved", v.moved, floor["moved"]),
             ("kernel turned", v.turned, None),
             ("kernel aligned with the labels", v.aligned, None),
+            ("effective rank of the kernel before", self.ranks[0], None),
+            ("effective rank of the kernel after", self.ranks[1], None),
             ("features moved", self.features, floor["features"]),
             ("parameters moved", v.parameters, None),
             ("risk", self.risk, None),
@@ -141,7 +145,8 @@ def regime(problem: Problem, n: int, t_end: float, **options: Unpack[RegimeOptio
     theta = both.network.dataset["theta"].values
     seen = _Seen.of(network, count, seed)
     other = np.asarray(network.sample_initial(stream(seed + 1, "initial"), n))
-    kernels = [seen.kernel(rows) for rows in (theta[0], theta[-1], other)]
+    of_each = [seen.kernel(rows) for rows in (theta[0], theta[-1], other)]
+    kernels, ranks = [k.matrix for k in of_each], (of_each[0].effective_rank, of_each[1].effective_rank)
     grams = [seen.features(rows) for rows in (theta[0], theta[-1], other)]
     (moved, turned), between = kernel_moves(*kernels[:2]), kernel_moves(kernels[0], kernels[2])[0]
     outputs = seen.outputs(theta[0], theta[-1])
@@ -152,7 +157,7 @@ def regime(problem: Problem, n: int, t_end: float, **options: Unpack[RegimeOptio
     )  # fmt: skip
     floor = {"moved": between, "features": kernel_moves(grams[0], grams[2])[0]}
     return Regime(
-        n, float(network.alpha), verdict, kernel_moves(*grams[:2])[0], floor, both.last("risk"),
+        n, float(network.alpha), verdict, kernel_moves(*grams[:2])[0], ranks, floor, both.last("risk"),
         both.last("tangent_risk"), relative_scale(network, n, seed=seed), both,
     )  # fmt: skip
 
@@ -175,9 +180,9 @@ class _Seen:
         x, y = law.sample(stream(seed, "report"), count, float)
         return cls(problem, x, np.asarray(y))
 
-    def kernel(self, theta: np.ndarray) -> np.ndarray:
+    def kernel(self, theta: np.ndarray) -> Kernel:
         """The tangent kernel, (M, M)."""
-        return np.asarray(ntk(self.problem, self.x, rho=theta))
+        return ntk(self.problem, self.x, rho=theta)
 
     def features(self, theta: np.ndarray) -> np.ndarray:
         """G, (M, M): outer weights do not count."""
