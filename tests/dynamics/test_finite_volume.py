@@ -124,6 +124,7 @@ def test_without_noise_the_grid_meets_the_points_to_order_two(refined):
         np.testing.assert_allclose(values[-1], want, rtol=(2.0 / CELLS[-1]) ** 2 * 2)
 
 
+@pytest.mark.slow
 def test_the_distance_to_the_points_is_a_quarter_of_a_cell(refined):
     """Masses sit at the centres of their cells: W_1 = h/4 and a rest of order h²."""
     grids, nodes = refined

@@ -132,6 +132,7 @@ def test_without_noise_finite_volumes_points_and_jko_agree(references):
     assert np.all(ratios > 1.7) and np.max(distances[-1]) < 0.01
 
 
+@pytest.mark.slow
 def test_entropic_steps_follow_an_ornstein_uhlenbeck_process_to_order_one():
     """They keep mass and lower the free energy on the way."""
     d, ridge, beta, t = 20, 0.5, 20.0, 0.8

@@ -48,6 +48,7 @@ def test_an_interrupted_demo_exits_130_and_keeps_the_finished_run(tmp_path, caps
     assert (tmp_path / "sgd.nc").is_file()
 
 
+@pytest.mark.slow
 def test_a_diverging_demo_exits_1_with_advice_and_keeps_what_was_computed(tmp_path, capsys):
     blow_up = ["--d", "20", "--n", "10", "--step", "50", "--t-end", "2e3", "--activation", "relu"]
     assert run(["demo", *blow_up, "--out", str(tmp_path)]) == 1

@@ -65,6 +65,7 @@ def test_bins_share_out_the_mass_of_a_cell_evenly(show, rho):
     assert show(rho, "r", fine) @ np.diff(fine) == pytest.approx(1, abs=1e-12) and show(rho, "r", fine).min() > 0
 
 
+@pytest.mark.slow
 def test_a_solution_on_a_grid_satisfies_the_weak_form():
     """Up to the square of the width of a cell."""
     stated = wl.Problem(wl.data.gaussian_classes(D, 0.6), LINE, wl.initial.gaussian(1.0), ridge=0.3, beta=30.0)
@@ -75,6 +76,7 @@ def test_a_solution_on_a_grid_satisfies_the_weak_form():
     assert math.log2(sizes[0] / sizes[1]) > 1.5 and sizes[1] < 0.01
 
 
+@pytest.mark.slow
 def test_noisy_neurons_and_the_grid_have_one_free_energy():
     """Estimated from 2000 neurons: the spread of log ρ over them, √(d/2)/β/√n, and the bias 1/N."""
     stated = wl.Problem(wl.data.gaussian_classes(D, 0.6), LINE, wl.initial.gaussian(1.0), ridge=0.3, beta=30.0)

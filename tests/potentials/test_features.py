@@ -237,6 +237,7 @@ def test_every_multi_order_above_the_tolerance_is_kept():
             assert ((one, two) in kept) == (share * multi_weight((one, two), TWO.data.groups) > 1e-4)
 
 
+@pytest.mark.slow
 def test_the_error_of_a_sum_that_cannot_reach_its_tolerance_is_measured():
     """In two dimensions order 60 leaves more than 1e−8 of U; full coordinates, averaged over angles, are exact."""
     plane = problem(2)

@@ -89,6 +89,7 @@ def test_erf_without_bias_is_the_arcsine_kernel():
     )
 
 
+@pytest.mark.slow
 def test_erf_with_bias_is_the_sum_of_mehlers_series():
     s, s2, c = pairs(top=1.0)  # A_k² decays like (2s²/(1 + 2s²))^k ≤ (2/3)^k
     m, m2 = (jnp.asarray(np.random.default_rng(i).normal(size=12)) for i in (5, 6))
