@@ -11,7 +11,7 @@ sphere |w| = 1, ⟨x, x'⟩ − ⟨w, x⟩⟨w, x'⟩ takes the place of ⟨x, x
 
 infinite width   Gaussian starts: closed forms, or the quadrature of pairwise kernels     widelimit.theory.ntk_limit
                  a law of b with a density that is not normal: Gauss nodes, twice as many until two rules agree
-                 every other start: draws, with the standard error of SETS independent sets
+                 every other start, and deviations of h beyond the reach of the quadrature: draws, with a standard error
 finite width     matrix products A Aᵀ, S Sᵀ and X Xᵀ, for a block of neurons and a tile of rows at a time, never the
                  Jacobian; of a custom neuron, a block of neurons has its gradients at a time
 """
@@ -39,7 +39,7 @@ from widelimit.problem.initial import Explicit, Gaussian, ScalarLaw, Sphere
 from widelimit.problem.neurons import Custom, Ridge
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Schedule
-from widelimit.theory.ntk_limit import TILE, Inputs, Means, Rates, bend_of, is_exact, levels_of, mirrored
+from widelimit.theory.ntk_limit import TILE, BlockRates, Inputs, Means, bend_of, is_exact, levels_of, mirrored
 
 NODES = (16, 32, 64, 128, 256)  # of the law of b, until two rules agree
 AGREEMENT = 1e-12
@@ -104,10 +104,11 @@ def ntk(problem: Problem, x: ArrayLike, x2: ArrayLike | None = None, rho: Cloud 
     if rho is not None or isinstance(start, Explicit):
         network = _network(problem, rho)
         return Kernel(_finite(problem, inputs, rates, network), 0.0, f"finite, n = {len(network.weights)}")
-    if isinstance(neuron, Ridge) and isinstance(start, Gaussian):
-        return _limit(Means(neuron, start.scale, start.a), inputs, rates, start.b)
-    if isinstance(neuron, Ridge) and isinstance(start, Sphere) and start.b is None and bend_of(neuron.sigma.pair_form):
-        return _limit(Means(neuron, start.radius, start.a), inputs, rates, None)
+    if isinstance(neuron, Ridge) and isinstance(start, Gaussian | Sphere):
+        means = Means(neuron, start.scale if isinstance(start, Gaussian) else start.radius, start.a)
+        alike = isinstance(start, Gaussian) or (start.b is None and bend_of(neuron.sigma.pair_form) is not None)
+        if alike and means.reaches(inputs, start.b):
+            return _limit(means, inputs, rates, start.b)
     return _drawn(problem, inputs, rates)
 
 
@@ -118,7 +119,7 @@ class _Network(NamedTuple):
     weights: np.ndarray
 
 
-def _limit(means: Means, inputs: Inputs, rates: Rates, b: ScalarLaw | None) -> Kernel:
+def _limit(means: Means, inputs: Inputs, rates: BlockRates, b: ScalarLaw | None) -> Kernel:
     """K of infinitely many neurons; nodes of the law of b are added until they do not matter."""
     if is_exact(b):
         return Kernel(means.over(inputs, rates, levels_of(b, 0.0)), 0.0, means.how)
@@ -132,7 +133,7 @@ def _limit(means: Means, inputs: Inputs, rates: Rates, b: ScalarLaw | None) -> K
     return Kernel(now, np.maximum(change, before), "quadrature")
 
 
-def _drawn(problem: Problem, inputs: Inputs, rates: Rates) -> Kernel:
+def _drawn(problem: Problem, inputs: Inputs, rates: BlockRates) -> Kernel:
     """The mean over independent sets of neurons drawn from ρ_0, and its standard error."""
     first, total, squares = np.zeros(()), np.zeros(()), np.zeros(())
     for k, key in enumerate(jax.random.split(jax.random.key(DRAW), SETS)):
@@ -157,7 +158,7 @@ class _Features(NamedTuple):
     slope: np.ndarray | None = None
     along: np.ndarray | None = None
 
-    def product(self, other: _Features, rows: slice, columns: slice, rates: Rates) -> np.ndarray:
+    def product(self, other: _Features, rows: slice, columns: slice, rates: BlockRates) -> np.ndarray:
         """What the neurons add to some rows and columns of K."""
         total = rates.a * (self.value[rows] @ other.value[columns].T) if rates.a else np.zeros(())
         if self.slope is None or other.slope is None or not (rates.b or rates.w):
@@ -169,11 +170,11 @@ class _Features(NamedTuple):
         return total - rates.w * (self.along[rows] @ other.along[columns].T)
 
 
-def _finite(problem: Problem, inputs: Inputs, rates: Rates, network: _Network) -> np.ndarray:
+def _finite(problem: Problem, inputs: Inputs, rates: BlockRates, network: _Network) -> np.ndarray:
     """K of given neurons; of inputs with themselves the upper triangle is computed."""
     n, columns = len(inputs.x), np.arange(len(inputs.x2))
     custom = isinstance(problem.neuron, Custom)
-    found, rates = np.zeros((n, len(columns))), Rates(rates.w, 0.0, 0.0) if custom else rates
+    found, rates = np.zeros((n, len(columns))), BlockRates(rates.w, 0.0, 0.0) if custom else rates
     for some in _blocks(network, ENTRIES // (max(n, len(columns)) * (problem.D if custom else 1))):
         one = _features(problem, some, inputs.x)
         two = one if inputs.same else _features(problem, some, inputs.x2)
@@ -244,14 +245,14 @@ def _inputs(problem: Problem, x: Any, x2: Any) -> Inputs:
     return Inputs(found[0], found[-1], x2 is None)
 
 
-def _rates(problem: Problem) -> Rates:
+def _rates(problem: Problem) -> BlockRates:
     """The mobilities of the blocks that are trained."""
     neuron = problem.neuron
     trained = {name for name, moves in zip(neuron.scalars, neuron.trained, strict=True) if moves} | {"w"}
-    rates = [getattr(problem.mobility, name) if name in trained else 0.0 for name in Rates._fields]
+    rates = [getattr(problem.mobility, name) if name in trained else 0.0 for name in BlockRates._fields]
     good = not any(isinstance(rate, Schedule) for rate in rates)
     require(good, "the NTK needs mobilities that are numbers", problem.mobility, "give those of the time you ask about")
-    return Rates(*rates)
+    return BlockRates(*rates)
 
 
 def _check(problem: Problem) -> None:
