@@ -218,6 +218,12 @@ def test_at_the_origin_neurons_see_b_alone(name):
     assert (without[0] == 0).all() and without[1, 1] > 0
 
 
+def test_the_diagonal_of_a_bent_kernel_is_continuous_at_the_origin():
+    """E σ'(h)² = ½ at every x, and at 0."""
+    one = problem("relu", i.gaussian(1.5, b=0.0), {"w": 0.0}, bias="trained")
+    np.testing.assert_allclose(wl.ntk(one, X[:1] * np.array([[0.0], [1e-9], [1.0]])).matrix.diagonal(), 0.5, rtol=1e-15)
+
+
 def test_a_law_of_b_is_cut_at_the_kinks():
     """Uniform b, seen without noise at the origin: E σ'(b)² = 1/3, E σ(b)² = 1/36 for b in (−1, ½)."""
     k = wl.ntk(problem("relu", i.gaussian(1.5, a=1.0, b=i.uniform(-1.0, 0.5)), **BOTH), np.zeros((1, 3)))
@@ -337,6 +343,18 @@ def test_draws_of_custom_neurons_state_an_honest_error():
     assert k.how == "draws, n = 4096" and z.max() < 4 and z.mean() > 0.1
 
 
+def test_inputs_beyond_the_reach_of_the_quadrature_are_left_to_draws():
+    """tanh of a large argument is a sign: E σσ' = (2/π) asin corr, and erf of it has a formula."""
+    far = 1e5 * X[:2]
+    corr = X[0] @ X[1] / np.linalg.norm(X[:2], axis=1).prod()
+    for name, how in (("tanh", "draws"), ("tanh(3*x) + max(x, 0)", "draws"), ("erf", "closed form")):
+        k = wl.ntk(problem(name, i.gaussian(1.5, a=1.0), {"w": 0.0}, outer="trained"), far)
+        assert k.how.startswith(how)
+        if "max" not in name:
+            assert abs(k.matrix[0, 1] - 2 / math.pi * math.asin(corr)) <= np.max(4 * k.error) + 1e-4
+    assert wl.ntk(problem("tanh"), 30 * X).how == "quadrature"
+
+
 def test_neither_the_scale_nor_the_number_of_rows_at_a_time_matters(monkeypatch):
     one = problem("relu", i.gaussian(1.5, a=1.0, b=0.1), **BOTH)
     k, k2 = wl.ntk(one, X), wl.ntk(one, X[1:], X)
@@ -353,11 +371,11 @@ def test_neither_the_scale_nor_the_number_of_rows_at_a_time_matters(monkeypatch)
 def test_finite_kernels_reach_the_limit_like_the_root_of_the_width():
     one = problem("relu", i.gaussian(1.5, a=i.normal(), b=i.normal(0.0, 0.5)), **BOTH)
     x = np.random.default_rng(0).normal(size=(10, 3))
-    limit, widths = wl.ntk(one, x).matrix, [64, 256, 1024, 4096]
+    limit, widths = wl.ntk(one, x).matrix, [64, 512, 4096, 32_768]
     gaps = [
         np.mean([
             np.linalg.norm(wl.ntk(one, x, rho=one.sample_initial(jax.random.key(s), n)).matrix - limit)
-            for s in range(48)
+            for s in range(32)
         ])
         for n in widths
     ]  # fmt: skip

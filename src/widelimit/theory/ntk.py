@@ -11,7 +11,7 @@ sphere |w| = 1, ⟨x, x'⟩ − ⟨w, x⟩⟨w, x'⟩ takes the place of ⟨x, x
 
 infinite width   Gaussian starts: closed forms, or the quadrature of pairwise kernels     widelimit.theory.ntk_limit
                  a law of b with a density that is not normal: Gauss nodes, twice as many until two rules agree
-                 every other start: draws, with the standard error of SETS independent sets
+                 every other start, and deviations of h beyond the reach of the quadrature: draws, with a standard error
 finite width     matrix products A Aᵀ, S Sᵀ and X Xᵀ, for a block of neurons and a tile of rows at a time, never the
                  Jacobian; of a custom neuron, a block of neurons has its gradients at a time
 """
@@ -104,10 +104,11 @@ def ntk(problem: Problem, x: ArrayLike, x2: ArrayLike | None = None, rho: Cloud 
     if rho is not None or isinstance(start, Explicit):
         network = _network(problem, rho)
         return Kernel(_finite(problem, inputs, rates, network), 0.0, f"finite, n = {len(network.weights)}")
-    if isinstance(neuron, Ridge) and isinstance(start, Gaussian):
-        return _limit(Means(neuron, start.scale, start.a), inputs, rates, start.b)
-    if isinstance(neuron, Ridge) and isinstance(start, Sphere) and start.b is None and bend_of(neuron.sigma.pair_form):
-        return _limit(Means(neuron, start.radius, start.a), inputs, rates, None)
+    if isinstance(neuron, Ridge) and isinstance(start, Gaussian | Sphere):
+        means = Means(neuron, start.scale if isinstance(start, Gaussian) else start.radius, start.a)
+        alike = isinstance(start, Gaussian) or (start.b is None and bend_of(neuron.sigma.pair_form) is not None)
+        if alike and means.reaches(inputs, start.b):
+            return _limit(means, inputs, rates, start.b)
     return _drawn(problem, inputs, rates)
 
 

@@ -35,8 +35,10 @@ from jax import Array
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
+from widelimit.potentials.direct_rules import REACH, ladder
 from widelimit.potentials.normal import FAR
 from widelimit.potentials.pair_kernels import POINT, Pair, kernel
+from widelimit.potentials.pair_rules import MOST, parts_of
 from widelimit.problem.activations import Activation, General, Hinges, Logistic, Part, Polynomial
 from widelimit.problem.initial import ScalarLaw
 from widelimit.problem.neurons import Ridge
@@ -89,9 +91,22 @@ class Means(NamedTuple):
     @property
     def how(self) -> str:
         """Whether the pairwise kernel of σ is a formula."""
-        sigma = self.neuron.sigma.pair_form
-        inner = sigma.activation if isinstance(sigma, Part) else sigma
-        return "quadrature" if isinstance(inner, General | Logistic) else "closed form"
+        return "closed form" if math.isinf(self.reach) else "quadrature"
+
+    @property
+    def reach(self) -> float:
+        """The largest deviation of h for which that kernel is right: where it is no formula, that of its rules."""
+        form = self.neuron.sigma.pair_form
+        sigma, stretch = (form.activation, abs(form.scale)) if isinstance(form, Part) else (form, 1.0)
+        if isinstance(sigma, General):
+            return min(ladder(sigma)[-1], _reach(sigma)) / stretch
+        return _reach(General(sigma, (), sigma.kind)) / stretch if isinstance(sigma, Logistic) else math.inf
+
+    def reaches(self, inputs: Inputs, b: ScalarLaw | None) -> bool:
+        """Whether no deviation is larger."""
+        longest = max(float(np.linalg.norm(x, axis=1).max()) for x in (inputs.x, inputs.x2))
+        spread = math.sqrt(levels_of(b, 0.0).variance)
+        return math.hypot(self.scale * longest / math.sqrt(inputs.x.shape[1]), spread) < self.reach
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -133,6 +148,11 @@ class Means(NamedTuple):
             angle[i, j] = 2 * np.arctan2(*(np.linalg.norm(u[i] + sign * u2[j], axis=1) for sign in (-1, 1)))
         angle[np.ix_(s == 0, s2 == 0)] = 0.0
         return Angles(s, s2, angle)
+
+
+def _reach(sigma: General) -> float:
+    """The largest deviation that the rules of pairs can cut into small enough parts."""
+    return parts_of(sigma).reach * MOST / (2 * REACH)
 
 
 def mirrored(matrix: np.ndarray) -> np.ndarray:
