@@ -9,13 +9,13 @@ import widelimit as wl
 
 # Problem
 start = wl.initial.paired(wl.initial.gaussian(scale=1.0, a=wl.initial.normal(0.0, 1.0)))  # f = 0 at the start
-data = wl.data.single_index(10, "He1(z) + 0.5*He2(z)")
+data = wl.data.single_index(float("inf"), "He1(z) + 0.5*He2(z)")
 networks = {
-    alpha: wl.Problem(data, wl.neurons.ridge("tanh", outer="trained"), start, alpha=alpha) for alpha in (1.0, 4.0, 16.0)
+    alpha: wl.Problem(data, wl.neurons.ridge("tanh", outer="trained"), start, alpha=alpha) for alpha in (2.0, 4.0, 16.0)
 }
 
 # Dynamics
-runs = {alpha: wl.linearise(problem, n=20, t_end=2.0, save=11) for alpha, problem in networks.items()}
+runs = {alpha: wl.linearise(problem, n=20, t_end=2.0, save=6) for alpha, problem in networks.items()}
 
 # Observables
 for alpha, run in runs.items():
