@@ -61,6 +61,7 @@ def test_sgd_of_the_tangent_model_is_the_plain_loop():
     np.testing.assert_allclose(run.final.theta, theta, rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_reduced_coordinates_are_linearised_in_the_features():
     """One step of a flow from θ⁰: both networks have the same velocity there, so they part like t²."""
     law = wl.data.single_index(12, "He2(z)")

@@ -85,7 +85,11 @@ CHANGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RUNS)
+LONG = ("JKO", "TangentSGD", "GD at a scale", "noisy FiniteVolume")  # whose code others share
+CASES = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in RUNS]
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_another_number_runs_the_same_compiled_code(name):
     run = RUNS[name]
     run()
