@@ -18,8 +18,8 @@ for s, colour in ((1, "#0072b2"), (2, "#d55e00"), (3, "#009e73")):
     )
 
     # Dynamics
-    limit = wl.solve(problem, wl.MeanField(points=256), t_end=3.0, save=31)
-    network = wl.solve(problem, wl.SGD(n=400, step=5e-4), t_end=3.0, save=11)
+    limit = wl.solve(problem, wl.MeanField(points=64, check=False), t_end=3.0, save=11)
+    network = wl.solve(problem, wl.SGD(n=200, step=1e-3), t_end=3.0, save=6)
 
     # Observables
     ends = [float(run.risk[-1] / run.risk[0]) for run in (limit, network)]
@@ -32,7 +32,7 @@ for s, colour in ((1, "#0072b2"), (2, "#d55e00"), (3, "#009e73")):
 axes.set(
     xlabel=r"time $t = k\varepsilon$",
     ylabel=r"risk $R(\rho_t)/R(\rho_0)$",
-    title="Information exponent 1, 2, 3 (N = 400)",
+    title="Information exponent 1, 2, 3 (N = 200)",
 )
 axes.grid(alpha=0.25)
 axes.legend(frameon=False)
