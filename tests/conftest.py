@@ -10,13 +10,17 @@ import os
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-CHEAP = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0"
+CHEAP = (
+    "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 "
+    "--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1"
+)
 STORE = "JAX_COMPILATION_CACHE_DIR"
-MAPPINGS = 25_000
+MAPPINGS = 45_000
 
 
 def pytest_configure(config):
@@ -26,6 +30,20 @@ def pytest_configure(config):
     if STORE not in os.environ:  # the workers inherit it
         config.compiled = os.environ[STORE] = tempfile.mkdtemp()
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items):
+    """Of a test marked some(k) the quick lane has the first k cases, the slow lane the others."""
+    met = Counter()
+    for item in items:
+        mark = item.get_closest_marker("some")
+        if mark is None or item.get_closest_marker("slow"):
+            continue
+        name = item.nodeid.partition("[")[0]
+        met[name] += 1
+        if met[name] > mark.args[0]:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_unconfigure(config):

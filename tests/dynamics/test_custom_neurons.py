@@ -39,6 +39,7 @@ METHODS = {
 QUICK = ("SGD", "ParticleFlow")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in METHODS])
 def test_a_ridge_neuron_by_hand_moves_as_the_ridge_neuron(name):
     one, other = (wl.solve(problem(neuron, ridge=0.1), METHODS[name], T, seed=3, save=3) for neuron in (HAND, RIDGE))
@@ -57,6 +58,7 @@ def test_the_landscape_of_a_neuron_by_hand_is_that_of_the_ridge_neuron():
     assert one.risk(theta) == pytest.approx(np.mean((TABLE.y - f) ** 2), rel=1e-13)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "method", [wl.MeanField(32), wl.NonlinearFlow(4, points=32)], ids=["MeanField", "NonlinearFlow"]
 )

@@ -83,6 +83,7 @@ def plain_sgd(data, theta, steps, step, seed):
     return theta
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("replacement", [True, False], ids=["with replacement", "without"])
 def test_sgd_on_a_data_set_is_the_plain_loop_over_its_stream(replacement):
     """Two data sets of one shape: what was compiled for the one must not serve the other."""

@@ -32,6 +32,7 @@ def bars(method, samples):
 METHODS = [pytest.param(wl.ParticleFlow(N), id="flow", marks=pytest.mark.slow), pytest.param(wl.GD(N, 0.01), id="GD")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_the_bar_covers_the_draws_that_were_descended_on(method):
     assert bars(method, 2048).max() < 3

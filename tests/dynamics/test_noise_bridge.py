@@ -74,6 +74,7 @@ def by_steps(here, batch):
     return both @ both.T
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_the_joint_covariance_of_all_steps_is_that_of_the_plain_loop(case, monkeypatch):
     here = walk(**case)
@@ -145,6 +146,7 @@ def noisy(batch=1, dtype="float64", **more):
 LONG = ("no ridge, single precision", "step by step")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.slow if kind in LONG else ()) for kind in KINDS])
 def test_one_seed_is_one_noisy_path_whatever_is_saved_of_it(kind):
     """The same bits at the same times, also with replicas, also of a run that goes on for longer."""

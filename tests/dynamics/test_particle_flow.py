@@ -59,6 +59,7 @@ def moving(p):
     return np.array([name not in fixed for name in p.coordinates])
 
 
+@pytest.mark.some(1)
 def test_energy_decreases_monotonically(solved):
     p, _, got = solved
     values = energy(p, got.dataset["theta"].values, got.risk)
@@ -66,6 +67,7 @@ def test_energy_decreases_monotonically(solved):
     assert values[0] - values[-1] > 0.05
 
 
+@pytest.mark.some(1)
 def test_energy_is_lost_at_the_rate_of_the_squared_gradient(solved, nodes):
     p, rate, got = solved
     theta, land = got.dataset["theta"].values, wl.landscape(p)
@@ -147,6 +149,7 @@ def test_tightening_the_solver_changes_the_risk_by_no_more_than_the_looser_toler
     assert tight < loose, "the tolerance has no effect"
 
 
+@pytest.mark.slow
 def test_neurons_with_no_output_feel_the_ridge_alone():
     """a = 0 and fixed: V = U = 0, so w(t) = e^{−2λτ} w(0) and b(t) = e^{−2λτ} b(0), and R = 1."""
     start = np.random.default_rng(0).normal(size=(4, 22))

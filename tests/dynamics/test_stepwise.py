@@ -46,6 +46,7 @@ def steps(fixed, theta, first=0, last=STEPS):
     return np.asarray(move(fixed, theta, (stream(2, "data"), stream(2, "noise")), Chunk(first, last, float(last))))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("mobility", "batch"),
     [

@@ -72,6 +72,7 @@ def neurons(name, beta):
     return np.stack([run.view.theta(state) for state in states])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("name", "beta"), list(each()))
 def test_inner_weights_stay_on_the_sphere_and_frozen_blocks_do_not_move(name, beta):
     at = neurons(name, beta)

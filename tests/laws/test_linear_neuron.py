@@ -61,6 +61,7 @@ def risk(w, c):
 CASES = pytest.mark.parametrize("informative", [None, 2], ids=["isotropic", "anisotropic"])
 
 
+@pytest.mark.some(1)
 @CASES
 def test_potentials_of_a_linear_neuron_are_those_of_the_paper_and_pencil(informative):
     w, c = offset_start(), covariance(informative)
@@ -71,6 +72,7 @@ def test_potentials_of_a_linear_neuron_are_those_of_the_paper_and_pencil(informa
     assert land.risk(w) == pytest.approx(risk(w, c), abs=ROUNDING * 10)
 
 
+@pytest.mark.some(1)
 @CASES
 @pytest.mark.parametrize(
     ("ridge", "schedule", "clock"),
@@ -91,6 +93,7 @@ def test_particle_flow_follows_the_exact_solution(informative, ridge, schedule, 
         assert got.risk[k] == pytest.approx(risk(got.dataset["theta"].values[k], c), abs=ROUNDING * 10)
 
 
+@pytest.mark.some(1)
 @CASES
 def test_the_mean_of_sgd_over_samples_is_a_product_of_contractions(informative):
     """E over the data of the mean neuron is Π_k (1 − 2 s_k (Σ̄ + λ)) m_0, exactly, for every step size."""
@@ -107,6 +110,7 @@ def test_the_mean_of_sgd_over_samples_is_a_product_of_contractions(informative):
     assert spread.max() < 0.05 * np.abs(w.mean(axis=0) - want).max(), "too few replicas to see the mean move"
 
 
+@pytest.mark.some(1)
 @CASES
 def test_deviations_from_the_mean_shrink_under_sgd_by_the_ridge_alone(informative):
     """Every neuron gets the same push from a sample: w_i − m is multiplied by Π_k (1 − 2 s_k λ), sample by sample."""
@@ -133,6 +137,7 @@ def test_sgd_with_a_huge_batch_follows_the_exact_solution():
     assert got.risk[-1] == pytest.approx(risk(end, c), abs=ROUNDING * 10)
 
 
+@pytest.mark.some(1)
 @CASES
 @pytest.mark.parametrize("schedule", [wl.schedules.constant(), wl.schedules.power(0.25)], ids=["constant", "power"])
 def test_the_limit_from_a_rotation_invariant_start_has_mean_zero_and_only_the_ridge_acts(informative, schedule):
@@ -154,6 +159,7 @@ def test_without_ridge_the_limit_of_a_linear_neuron_stands_still():
     np.testing.assert_allclose(got.final.theta, 0.8, rtol=0, atol=ROUNDING)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("method", [wl.ParticleFlow(5), wl.MeanField(5), wl.ParticleFlow(5, "reduced")], ids=str)
 def test_outer_weights_of_constant_neurons_follow_their_own_exact_solution(method):
     """σ = 1: σ* = a, R = 1 + ā². w feels the ridge alone."""

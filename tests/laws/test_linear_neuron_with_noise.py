@@ -94,6 +94,7 @@ def split(w):
     return m, w - m
 
 
+@pytest.mark.some(2)
 def test_two_starts_under_one_noise_differ_by_the_amplification_of_the_scheme(full):
     start, one, two = start_and_end(full)
     (m, deviations), (m_end, deviations_end) = split(second(start) - start), split(two - one)

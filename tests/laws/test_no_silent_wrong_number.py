@@ -28,6 +28,7 @@ def test_a_neuron_at_the_origin_feels_the_others():
 LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("erf", "sin", "x**3 - x", "softplus")]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("activation", ["relu", "tanh", *LONG])
 def test_the_gradient_at_the_origin_is_the_slope_of_psi(activation):
     neuron = wl.neurons.ridge(activation, outer="trained", bias="trained")
@@ -123,6 +124,7 @@ def test_a_free_energy_in_infinitely_many_dimensions_is_refused():
 # ---- single precision with small steps
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("regulariser", [wl.regularisers.squares(), lambda a, b, w: 0.5 * (a * a + jnp.sum(w * w))])
 def test_single_precision_does_not_lose_a_decay_below_its_rounding(regulariser):
     """Neurons without output decay like e^{−2λt}; here 2ελ = 2e−8 of a step is below the rounding of 1 − 2ελ."""

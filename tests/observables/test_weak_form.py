@@ -63,6 +63,7 @@ def total(problem, solution, test=chi):
     return float(np.abs(weak_residual(problem, solution, test)).sum())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", CASES)
 def test_the_residual_vanishes_with_the_fourth_power_of_the_interval_between_saves(name, solutions):
     """Cubic spline: h⁵ per interval, of which there are 1/h."""
@@ -162,6 +163,7 @@ def even(theta):
     return theta[0] ** 3 * (theta[1] ** 2 + 0.3 * theta[-1] ** 4)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("d, informative", [(1, None), (2, None), (20, None), (20, 7)])
 def test_noise_adds_the_laplacian_and_the_drift_of_the_radii(d, informative):
     problem = noisy(d, informative)

@@ -89,6 +89,7 @@ SGDS = {
 }  # fmt: skip
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "name", [n if n in ("plain", "ridge") else pytest.param(n, marks=pytest.mark.slow) for n in SGDS]
 )

@@ -158,6 +158,7 @@ SLOPES = {  # the problem, whether reduced, and how many columns θ has
 QUICK = ("single index", "hypercube", "sphere, relu", "custom neuron")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in SLOPES])
 def test_gradients_are_slopes_of_psi_in_every_column(name):
     build, reduced, columns = SLOPES[name]

@@ -43,6 +43,7 @@ def test_the_rule_of_a_bent_function_has_the_closed_value_and_slopes_at_every_co
         np.testing.assert_allclose(mine[away], own[away], rtol=0, atol=1e-9 * float(jnp.abs(own).max()))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["tanh", "gelu"])
 def test_a_neuron_with_itself_has_the_mean_square_and_half_its_slopes(name):
     sigma, at = ac.activation(name), pairs(1, top=8.0)
@@ -55,6 +56,7 @@ def test_a_neuron_with_itself_has_the_mean_square_and_half_its_slopes(name):
     np.testing.assert_allclose([by_m, by_s], [by_m2, by_s2], rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_only_pairs_that_are_needed_are_integrated_and_have_slopes():
     sigma, at = ac.tanh, pairs(2)
     table = Pair(at.m[:7], at.s[:7], at.m2[:9], at.s2[:9], jnp.asarray(np.resize(CORRELATIONS, (7, 9))))

@@ -49,6 +49,7 @@ def spread():
     return jnp.asarray(np.hstack([theta[:, :2], 0.8 * np.eye(N, D) + 0.1 * theta[:, 2:]])), p
 
 
+@pytest.mark.some(1)
 @CASES
 def test_the_series_gradient_is_that_of_the_closed_kernel(activation, informative):
     here, (theta, p) = full(activation, informative), spread()

@@ -122,6 +122,7 @@ SMOOTH = [ac.tanh, ac.erf, ac.sin, ac.softplus, ac.hermite(3).form]
 BENT = [ac.ramp().form, ac.relu, ac.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)], 0.5, -0.2).form]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("activation", [*SMOOTH, *BENT], ids=ac.name_of)
 def test_mean_squares_are_integrals_of_the_square(activation):
     m, s = jnp.asarray([-1.0, 0.0, 0.5, 2.0]), jnp.asarray([0.3, 1.0, 2.0, 0.1])
@@ -139,6 +140,7 @@ def test_mean_squares_are_integrals_of_the_square(activation):
             assert float(moment) == pytest.approx(expected, abs=1e-11 * (1 + expected))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("activation", BENT, ids=ac.name_of)
 def test_the_mean_square_of_a_bent_line_has_the_derivatives_of_its_integral(activation):
     """½ ∂_m E σ² = E σσ', ½ ∂_s E σ² = s E σ'² + Σ_j δ_j σ(t_j) φ(z_j) by parts, without cancellation as s → 0."""
@@ -180,6 +182,7 @@ def by_series(full, points):
     return risks, left[jnp.array([0, 3, 12])]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", CASES)
 def test_the_series_risk_is_the_kernel_risk_within_its_bound(name):
     full, points = wl.landscape(CASES[name]), crowd()
@@ -206,6 +209,7 @@ def test_the_risk_of_one_neuron_repeated_is_the_risk_of_one():
     assert full.risk(copies) == pytest.approx(alone, rel=1e-11)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", CASES)
 def test_grad_psi_is_the_slope_of_psi(name):
     full = wl.landscape(CASES[name])
@@ -220,6 +224,7 @@ def test_grad_psi_is_the_slope_of_psi(name):
         np.testing.assert_allclose(gradient[:, j], slope, rtol=0, atol=1e-8 * (1 + np.abs(slope).max()))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", CASES)
 def test_grad_psi_on_the_cloud_itself_is_half_n_times_the_gradient_of_the_risk(name):
     full, theta = wl.landscape(CASES[name]), jnp.asarray(neurons(N))

@@ -40,6 +40,7 @@ def test_the_table_agrees_with_the_rules_in_every_order(activation):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("activation", FUNCTIONS, ids=lambda a: a.name)
 def test_the_mean_square_of_the_slope_agrees_with_the_rule(activation):
     m, s = points(0.15, 5.0)
@@ -48,6 +49,7 @@ def test_the_mean_square_of_the_slope_agrees_with_the_rule(activation):
     np.testing.assert_allclose(square_of_slope(activation, m, s), expected, rtol=0, atol=2e-11)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("activation", [WAVY, SHARP], ids=lambda a: a.name)
 def test_small_noise_gives_derivatives(activation):
     """B_k/s^{k−1} is σ^{(k)}/√k! for k = 1, 2, 3, up to s²."""
@@ -61,6 +63,7 @@ def test_small_noise_gives_derivatives(activation):
     np.testing.assert_allclose(mean_value(activation, m, jnp.zeros_like(m)), activation(m), rtol=0, atol=1e-14)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("activation", [WAVY, KINKED], ids=lambda a: a.name)
 def test_points_outside_of_the_table_are_integrated_and_do_not_disturb_the_others(activation):
     inside = jnp.asarray([0.1, -1.0]), jnp.asarray([0.5, 2.0])

@@ -131,6 +131,7 @@ def within(samples, expected, errors=5, allowance=0.0):
     return abs(np.mean(samples) - expected) <= errors * np.std(samples) / math.sqrt(len(samples)) + allowance
 
 
+@pytest.mark.some(2)
 @each(
     ["single index, d = 20", "multi index, d = 20", "sphere, d = 20", "three classes"],
     ["single index, d = 200", "multi index, d = 200", "sphere, d = 200"],
@@ -180,6 +181,7 @@ def test_full_V_and_U_are_means_over_inputs(name):
     assert within(here * there, U[0, 1]) and within(here**2, U[0, 0])
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("case", [CUBE, CASES["sphere, d = 20"]], ids=["hypercube", "sphere"])
 def test_full_V_and_U_without_a_formula_come_from_a_fair_draw(case):
     """Both sides are means of samples: 4096 of the library, more of ours."""

@@ -31,6 +31,7 @@ def test_v_of_a_neuron_almost_within_the_kept_coordinates_is_within_its_error():
     assert error < 1e-4  # the nodes one starts with give 1e−3
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("ratio", [0.3, 0.1, 0.03])
 def test_one_kept_coordinate_is_resolved_to_the_tolerance(ratio):
     """E z (b + u z + r G)_+ = u Φ(b/|w|)."""
@@ -78,6 +79,7 @@ def test_random_nodes_state_the_standard_error_of_their_mean():
     assert land.risk_error(theta) == pytest.approx(stated.risk, rel=1e-9)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("link, square", [("z1*z2*z3*z4", 1.0), ("z1*z2*z3*z4*z5*z6", 1.0), ("He8(z1)*z2*z3", 40320.0)])
 @pytest.mark.parametrize("reduced", [True, False])
 def test_polynomials_of_many_variables_are_exact(link, square, reduced):

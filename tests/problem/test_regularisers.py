@@ -59,6 +59,7 @@ def test_psi_and_its_gradient_contain_the_regulariser_and_the_risk_does_not():
     assert lands[0].energy(theta) == pytest.approx(lands[1].risk(theta) / 2 + LAMBDA * path.mean(), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [
@@ -95,6 +96,7 @@ METHODS = {
 }  # fmt: skip
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", METHODS)
 def test_neurons_without_output_follow_the_regulariser_alone(name):
     method, tolerance = METHODS[name]

@@ -133,18 +133,20 @@ FLOWS = {
     "tracers": (Passive(flow_of(PLAIN, 4), rules_of(PLAIN, False)),
                 (np.linspace(0.2, 1.4, 8).reshape(4, 2), np.cos(np.arange(12.0)).reshape(2, 6))),
 }  # fmt: skip
+RATES = {"few neurons on a sphere": 1e6}
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (i > 1)) for i, n in enumerate(FLOWS)])
 def test_the_linear_systems_of_a_flow_are_those_of_its_velocity(name):
-    """(1 − ηJ) x = b, with J from automatic differentiation of the whole velocity."""
+    """(1 − ηJ) x = b, with J from automatic differentiation of the whole velocity; the rounding of J is multiplied by
+    η times the largest rate."""
     flow, state = FLOWS[name]
     state, eta = jax.tree.map(jnp.asarray, state), 1e-3
     b = jax.tree.map(lambda y: jnp.cos(1 + jnp.arange(y.size)).reshape(y.shape), state)
     x = jax.jit(lambda y, b: flow.implicit(0.0, y, eta)(b))(state, b)
     moved = jax.jvp(lambda y: flow.velocity(0.0, y), (state,), (x,))[1]
     for wanted, found, by in zip(*map(jax.tree.leaves, (b, x, moved)), strict=True):
-        np.testing.assert_allclose(found - eta * by, wanted, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(found - eta * by, wanted, rtol=0, atol=1e-11 * max(1.0, eta * RATES.get(name, 1.0)))
 
 
 @pytest.mark.slow

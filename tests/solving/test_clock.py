@@ -47,6 +47,7 @@ METHODS = {
 }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("t_end", [0.1, 0.02])
 @pytest.mark.parametrize("name", METHODS)
 def test_the_time_axis_ends_at_t_end_and_saves_at_whole_steps_before(name, t_end):
@@ -81,6 +82,7 @@ def test_jko_takes_a_shorter_last_step():
     np.testing.assert_allclose(r[1], r[0] / shrink, rtol=1e-9)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "method",
     [wl.GD(200, 0.03), wl.ParticleFlow(200, noise_step=0.03), wl.NonlinearFlow(200, points=4, noise_step=0.03)],

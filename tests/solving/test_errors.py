@@ -19,6 +19,7 @@ def limit():
     return wl.solve(TWO_CLASSES, wl.MeanField(300, "gauss", 1e-10, 1e-12, check=False), T, save=SAVES).risk
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("placement", ["quantile", "gauss"])
 @pytest.mark.parametrize("points", [48, 96])
 def test_the_error_of_the_limit_is_above_the_true_one_and_of_its_size(points, placement, limit):

@@ -65,6 +65,7 @@ QUICK = ("reduced GD", "NonlinearFlow")
 CASES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OTHERS]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", CASES)
 def test_the_first_replica_of_every_dynamics_is_the_run_without_and_the_others_differ(name):
     method, beta = OTHERS[name]

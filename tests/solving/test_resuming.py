@@ -60,6 +60,7 @@ def stopped(name):
     return caught.value
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stopped_run_goes_on_to_the_same_bits(name, tmp_path):
     method, change, options = RUNS[name]

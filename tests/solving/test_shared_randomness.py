@@ -26,6 +26,7 @@ def problem(delta=0.5, informative=3, **more):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("replicas", [None, 3])
 def test_all_dynamics_of_one_seed_start_from_the_same_neurons(replicas):
     def start(method):
@@ -49,6 +50,7 @@ def test_replicas_have_streams_of_their_own():
         np.testing.assert_array_equal(keys[r], jax.random.key_data(stream(7, "noise", r)))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("reduced", [False, True])
 def test_wider_networks_meet_the_noise_of_narrow_ones(reduced):
     rules, width = rules_of(problem(beta=2.0), reduced), 3 if reduced else 9
