@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from widelimit.theory.gibbs import Gibbs, gibbs
     from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
+    from widelimit.theory.learning_curve import learning_curve
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.ntk import Kernel, ntk
@@ -100,6 +101,7 @@ _HOMES = {
     "theory.rates": ("Rates", "rates"),
     "theory.commutation": ("commute",),
     "theory.lazy_lemmas": ("Lemma", "lazy_lemmas"),
+    "theory.learning_curve": ("learning_curve",),
     "theory.linearisation": ("Linearisation", "linearise"),
     "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
     "theory.verdict": ("Verdict",),

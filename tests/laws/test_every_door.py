@@ -96,6 +96,7 @@ def light():
         "ntk": (wl.ntk, {"problem": m.plain, "x": theta, "x2": theta, "rho": theta}),
         "KernelFlow": (wl.KernelFlow, {"problem": m.plain, "x": theta, "y": np.ones(2)}),
         "kernel_regression": (wl.kernel_regression, {"problem": m.lazy, "x": np.ones((2, 2)), "ridge": 0.1}),
+        "learning_curve": (wl.learning_curve, {"problem": m.plain, "powers": [0, 1], "sizes": [4, 8], "ridge": 0.1}),
         "Cloud": (wl.Cloud, {"theta": line, "weights": np.array([0.5, 0.5]), "coordinates": ("r",)}),
         "Cloud.column": (cloud.column, {"coordinate": "r"}),
         "Cloud.mean": (cloud.mean, {"values": np.ones(2)}),
