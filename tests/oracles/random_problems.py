@@ -151,8 +151,9 @@ def cube_full(rng):
     d, name = int(rng.choice([3, 7])), str(rng.choice(ACTIVATIONS))
     x = all_corners(d)
     own = data_set(SIGMAS[name], x, x[:, 0] * x[:, 1] - x[:, 0], "ab")
-    data = wl.data.hypercube(d, "z1*z2 - z1", samples=2048)
-    return built("cube full", data, name, own, rows(rng, d, 0), rng, drawn=True)
+    theta = rows(rng, d, 0)
+    data = wl.data.hypercube(d, "z1*z2 - z1", samples=2048 + 64 * int(rng.integers(16)))  # a draw of its own each
+    return built("cube full", data, name, own, theta, rng, drawn=True)
 
 
 def sphere_reduced(rng):
