@@ -15,7 +15,6 @@ import math
 import sys
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -35,7 +34,6 @@ BY_K = {k: tuple(text for text, link in LINKS.items() if link.k == k) for k in (
 ROUNDING = 1e-12
 TINY = 1e-15  # what is left of a number that is 0 by symmetry
 N = 3
-MAPPINGS = 25_000
 
 
 @dataclass(frozen=True)
@@ -191,12 +189,15 @@ def share_of(part, parts):
 
 
 def main(part, parts):
-    """Judge one share."""
-    for number in share_of(part, parts):
-        print(json.dumps(case(number).verdict()), flush=True)
-        if Path("/proc/self/maps").read_bytes().count(b"\n") > MAPPINGS:  # see conftest.py
+    """Judge one share; different kinds share no compiled functions, and those of all would fill the memory."""
+    last = None
+    for problem in map(case, share_of(part, parts)):
+        kind = problem.kind.split(", ")[0]
+        if kind != last:
             jax.clear_caches()
             gc.collect()
+        print(json.dumps(problem.verdict()), flush=True)
+        last = kind
 
 
 if __name__ == "__main__":
