@@ -5,6 +5,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import widelimit as wl
 
@@ -133,3 +134,36 @@ def test_single_precision_does_not_lose_a_decay_below_its_rounding(regulariser):
     problem = wl.Problem(wl.data.gaussian_classes(4, 0.5), neuron, start, ridge=0.01, regulariser=regulariser)
     final = wl.solve(problem, wl.SGD(2, 1e-6, dtype="float32"), 0.02, save=2).final.theta
     np.testing.assert_allclose(1 - final, 1 - math.exp(-2 * 0.01 * 0.02), rtol=2e-2)
+
+
+# ---- a neuron beside itself, without a closed kernel
+
+WIDE, NARROW = 7.5, 2.5  # deviations of |w| = 5 in the two classes
+
+
+def mean_of(function):
+    return quad(lambda x: function(x) * math.exp(-x * x / 2) / math.sqrt(2 * math.pi), -12, 12, points=(0,), limit=400)[
+        0
+    ]
+
+
+def test_parallel_neurons_of_a_general_function_in_full_coordinates():
+    """U(w, w) = ½ Σ_c E tanh²(s_c G); V = 0, so that ∂Ψ along w is half its slope."""
+    neuron = wl.neurons.ridge("tanh")
+    land = wl.landscape(wl.Problem(wl.data.gaussian_classes(3, 0.5), neuron, wl.initial.gaussian(1.0)))
+    w = np.array([[3.0, 0.0, 4.0]])
+    square = [mean_of(lambda x, s=s: math.tanh(s * x) ** 2) for s in (WIDE, NARROW)]
+    slope = [mean_of(lambda x, s=s: 2 * x * math.tanh(s * x) / math.cosh(s * x) ** 2) for s in (WIDE, NARROW)]
+    own, push = sum(square) / 2, (1.5 * slope[0] + 0.5 * slope[1]) / 4
+    assert (own, push) == pytest.approx((0.79690, 0.018581), rel=5e-5)
+    assert float(land.U(w, w)[0, 0]) == pytest.approx(own, rel=1e-11)
+    assert float(np.asarray(land.grad_psi(w, w))[0] @ w[0]) / 5 == pytest.approx(push, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_parallel_neurons_of_a_function_with_a_kink():
+    neuron = wl.neurons.ridge(wl.activations.custom(lambda x: jnp.tanh(3 * x) + jnp.maximum(x, 0.0), kinks=[0.0]))
+    land = wl.landscape(wl.Problem(wl.data.gaussian_classes(3, 0.5), neuron, wl.initial.gaussian(1.0)))
+    w = np.array([[0.6, 0.0, 0.8]])
+    square = [mean_of(lambda x, s=s: (math.tanh(3 * s * x) + max(s * x, 0.0)) ** 2) for s in (1.5, 0.5)]
+    assert float(land.U(w, w)[0, 0]) == pytest.approx(sum(square) / 2, rel=1e-10)

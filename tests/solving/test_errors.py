@@ -55,14 +55,14 @@ def test_minimising_movements_know_the_error_of_their_step():
     run = wl.solve(case, wl.JKO(0.1, 4, check=True), 1.0, save=[0.5, 1.0])
     exact = wl.solve(case, wl.MeanField(check=False, rtol=1e-10), 1.0, save=[0.5, 1.0]).risk
     true = np.abs(run.risk - exact)[-2:]
-    assert np.all(true > 1e-4) and np.all(true <= 1.5 * run.error[-2:]) and np.all(run.error[-2:] <= 5 * true)
+    assert np.all(true > 1e-4) and np.all(true <= run.error[-2:]) and np.all(run.error[-2:] <= 8 * true)
 
 
 @pytest.mark.slow
 def test_a_grid_knows_the_error_of_its_cells(limit):
     run = wl.solve(TWO_CLASSES, wl.FiniteVolume(100, check=True), T, save=SAVES)
     true = np.abs(run.risk - limit)
-    assert np.all(true <= 2 * run.error) and np.median(run.error / true) < 30
+    assert np.all(true <= run.error) and np.median(run.error / true) < 30
 
 
 def test_the_error_is_saved_with_the_run_and_unknown_in_a_record_without_it(tmp_path):

@@ -62,6 +62,15 @@ def test_all_moments_up_to_the_order_are_those_of_the_law(name):
             assert found == pytest.approx(wanted, abs=1e-10 * math.sqrt(square)), orders
 
 
+@pytest.mark.parametrize("points", [60, 400])
+@pytest.mark.parametrize("d", [2, 40])
+def test_gauss_nodes_of_one_coordinate_have_the_moments_of_the_law(d, points):
+    theta, weights = (np.asarray(x) for x in initial_points(start(wl.data.gaussian_classes(d, 0.5)), points, "gauss"))
+    exact = radius(d, d)
+    for n in range(1, 9):
+        assert weights @ theta[:, 0] ** n == pytest.approx(exact(n), rel=1e-8)
+
+
 def test_atoms_share_the_points_and_keep_the_moments():
     laws = {"a": wl.initial.signs(1.5), "b": NORMAL}
     problem = start(wl.data.gaussian_classes(40, 0.5), "trained", "trained", **laws)

@@ -68,14 +68,15 @@ class FeatureLandscape(Landscape, eq=False):
             return super().errors_at(points, weights)
         parts = [all_of(self.on_nodes(nodes), points, weights) for nodes in self.nodes_of_sets]
         V, U, gradient, _ = (np.std(part, axis=0, ddof=1) / math.sqrt(self.sets) for part in zip(*parts, strict=True))
-        return Errors(V, U, gradient, float(self.risk_error_of(points, weights)))
+        found = self._with_lost(Errors(V, U, gradient, 0.0), points, weights)
+        return found._replace(risk=float(self.risk_error_of(points, weights)))
 
     def risk_error_of(self, points: Array, weights: Array) -> Array:
         """Standard error of the mean over sets of random nodes, or the distance to another landscape."""
         if self.sets == 1:
             return super().risk_error_of(points, weights)
         parts = [self.on_nodes(nodes).risk_of(points, weights) for nodes in self.nodes_of_sets]
-        return jnp.std(jnp.stack(parts), axis=0, ddof=1) / math.sqrt(self.sets)
+        return jnp.std(jnp.stack(parts), axis=0, ddof=1) / math.sqrt(self.sets) + self._risk_lost(points, weights)
 
     @property
     def size(self) -> int:

@@ -29,6 +29,7 @@ from widelimit.arguments import array_of, instance_of
 from widelimit.errors import is_number, require, shortened
 from widelimit.frozen import Frozen, argument, static
 from widelimit.measures import Density, Measure
+from widelimit.potentials.beyond_rules import with_lost
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.refinement import AFFORDABLE, EXACT, HEADROOM, MOVING, ROUNDING, SAFETY, Errors, Refinement
 from widelimit.problem.regularisers import Penalty
@@ -36,6 +37,7 @@ from widelimit.problem.regularisers import Penalty
 Rho = Measure | ArrayLike
 Found = TypeVar("Found")
 Move = Callable[["Landscape", Array], Array]
+NO_ERROR = Errors(np.zeros(()), np.zeros(()), np.zeros(()), 0.0)
 
 
 class Landscape(Frozen, ABC, eq=False):
@@ -122,9 +124,28 @@ class Landscape(Frozen, ABC, eq=False):
 
     def risk_error_of(self, points: Array, weights: Array) -> Array:
         """How far `risk_of` may be off, for points (n, D), or of every replica (R, n, D); 0 if below the tolerance."""
+        lost = self._risk_lost(points, weights)
         if not self.refinement.matters or self.other is None:
-            return jnp.zeros(points.shape[:-2])
-        return SAFETY * jnp.abs(self.risk_of(points, weights) - self.other.risk_of(points, weights))
+            return lost
+        return lost + SAFETY * jnp.abs(self.risk_of(points, weights) - self.other.risk_of(points, weights))
+
+    def lost(self, theta: Array) -> np.ndarray:
+        """Relative error of the rules of σ at every row, (n,), see widelimit.potentials.beyond_rules."""
+        return np.zeros(len(theta))
+
+    def _risk_lost(self, points: Array, weights: Array) -> Array:
+        """What such an error may add to R(ρ)."""
+        clouds = points.reshape(-1, *points.shape[-2:])
+        found = [self._with_lost(NO_ERROR, cloud, weights).risk for cloud in clouds]
+        return jnp.asarray(found, float).reshape(points.shape[:-2])
+
+    def _with_lost(self, found: Errors, points: Array, weights: Array) -> Errors:
+        """The errors, and what is lost by the rules of σ."""
+        e = self.lost(points)
+        if not e.any():
+            return found
+        square = float(self.risk_of(points, 0 * weights))
+        return with_lost(found, all_of(self, points, weights), e, np.asarray(weights), square)
 
     def reporting(self, key: Array) -> Self:
         """The landscape that estimates its risk from the draws of a key; itself where the risk needs no draw."""
@@ -148,7 +169,8 @@ class Landscape(Frozen, ABC, eq=False):
         size = np.sqrt(np.abs(np.diagonal(here.U)))
         most = np.abs(here.gradient).max(axis=0) + 1e-3 * np.abs(here.gradient).max()
         scales = size, np.outer(size, size), most, size.max() ** 2 + abs(here.risk)
-        return Errors(*(own + ROUNDING * of for own, of in zip((V, U, gradient, float(risk)), scales, strict=True)))
+        found = Errors(*(own + ROUNDING * of for own, of in zip((V, U, gradient, float(risk)), scales, strict=True)))
+        return self._with_lost(found, points, weights)
 
     @property
     def size(self) -> int:

@@ -9,6 +9,9 @@ Scheme: for every g of a rule a rule in g'. The rules are those of widelimit.pot
 Gauss–Legendre between the kinks, on equal parts of [−12.5, 12.5], as many as the deviations max(s, s') and q s' need:
 how far a rule reaches is measured there for every σ. Panels in g end where h meets a kink, and around the place where
 h' does at g' = 0, where the mean over g' bends within a few q/|c|.
+
+A panel has at most MOST parts, which serve deviations up to `largest_deviation`, a few hundreds for tanh; what is lost
+beyond is stated in widelimit.potentials.beyond_rules.
 """
 
 from __future__ import annotations
@@ -64,6 +67,16 @@ def parts_of(activation: General) -> Parts:
     return Parts((1 + x) / 2, weights / 2, first * REACH, bends)
 
 
+def as_function(activation: Activation) -> General:
+    """The activation as a function without a closed form."""
+    return activation if isinstance(activation, General) else General(activation, (), type(activation).__name__)
+
+
+def largest_deviation(activation: Activation) -> float:
+    """ŝ, the largest deviation that the rules can cut into small enough parts."""
+    return parts_of(as_function(activation)).reach * MOST / (2 * REACH)
+
+
 def by_rule(activation: Activation, at: Pair, needed: Array) -> Array:
     """K of the pairs that are ``needed`` (n, n'), 0 for the others; differentiable in the numbers of the pair."""
     return _by_rule(activation, at, needed)
@@ -100,7 +113,7 @@ def _of_needed(activation: Activation, at: Pair, needed: Array) -> Array:
 
 def value_and_slopes(activation: Activation, at: Pair) -> Array:
     """K and its slopes in m, s, m', s', c for pairs whose numbers have one shape (pairs,), (6, pairs)."""
-    sigma = activation if isinstance(activation, General) else General(activation, (), type(activation).__name__)
+    sigma = as_function(activation)
     rule = parts_of(sigma)
     m, s, m2, s2, corr = (x[:, None] for x in at)
     q = jnp.sqrt(jnp.maximum((1 - corr) * (1 + corr), 0.0))

@@ -12,6 +12,7 @@ tolerance; in ∇Ψ relative to the scale S there, below the error of the solver
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import jax
@@ -21,6 +22,7 @@ from jax import Array
 
 from widelimit.coordinates import length
 from widelimit.potentials import pair_series
+from widelimit.potentials.beyond_rules import kernels_reach, lost
 from widelimit.potentials.labels import Labels, labels_of
 from widelimit.potentials.landscape import Landscape, Move, each
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, Pair, kernel
@@ -152,6 +154,14 @@ class PairwiseLandscape(Landscape, eq=False):
         plain = replace(self, runs=None)
         risk, error = _series_risk(plain, points, weights)
         return risk if float(jnp.max(error)) <= self.tolerance else _kernel_risk(plain, points, weights)
+
+    def lost(self, theta: Array) -> np.ndarray:
+        """That of the kernel."""
+        reach = kernels_reach(self.sigma)
+        if math.isinf(reach):
+            return super().lost(theta)
+        widest = np.asarray(self.classes[1]).max()
+        return lost(reach, widest * np.asarray(length(self.penalty.columns.split(theta)[2])))
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
         """The same with what the series of R leaves out."""

@@ -34,6 +34,7 @@ from jax import Array
 
 from widelimit.coordinates import along, length
 from widelimit.frozen import static
+from widelimit.potentials.beyond_rules import lost, values_reach
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.labels import Order, hermite_coefficients
@@ -90,9 +91,17 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
         risk = float(weights @ U @ weights)
         return Errors(found.V, found.U + U, found.gradient + slope[:, None], found.risk + risk)
 
+    def lost(self, theta: Array) -> np.ndarray:
+        """That of the smoothed values."""
+        reach = values_reach(self.sigma)
+        if math.isinf(reach):
+            return super().lost(theta)
+        return lost(reach, np.asarray(length(self.penalty.columns.split(theta)[2])))
+
     def risk_error_of(self, points: Array, weights: Array) -> Array:
         """∬ of what the orders left out may add to U."""
-        return each(lambda points: weights @ self.left_out(points) @ weights, points)
+        found = super().risk_error_of(points, weights)
+        return found + each(lambda points: weights @ self.left_out(points) @ weights, points)
 
     def left_out(self, theta: Array) -> Array:
         """e e' E |corr|^{ORDER+1}, (n, n); an odd power by Cauchy and Schwarz from the even ones beside it."""

@@ -27,6 +27,7 @@ from jax import Array
 
 from widelimit.coordinates import along, length
 from widelimit.frozen import static
+from widelimit.potentials.beyond_rules import lost, values_reach
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.least_squares import on_device
@@ -79,6 +80,14 @@ class ReducedLandscape(FeatureLandscape, eq=False):
             squares = (parts / jnp.where(s > 0, s, 1.0)[:, None]) ** 2
             found = found * _monomials(squares, self.orders)
         return a[:, None] * found.reshape(theta.shape[0], -1)
+
+    def lost(self, theta: Array) -> np.ndarray:
+        """That of the smoothed values; means over a sphere have rules of their own."""
+        reach, columns = values_reach(self.sigma), self.penalty.columns
+        if math.isinf(reach) or self.sphere is not None:
+            return super().lost(theta)
+        radii = np.maximum(np.asarray(columns.split(theta)[2][:, columns.kept :]), 0.0)
+        return lost(reach, np.linalg.norm(radii * np.asarray(self.tau).max(axis=1), axis=1))
 
 
 def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> ReducedLandscape:

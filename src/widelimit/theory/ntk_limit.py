@@ -35,11 +35,10 @@ from jax import Array
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from widelimit.potentials.direct_rules import REACH, ladder
+from widelimit.potentials.beyond_rules import kernels_reach
 from widelimit.potentials.normal import FAR
 from widelimit.potentials.pair_kernels import POINT, Pair, kernel
-from widelimit.potentials.pair_rules import MOST, parts_of
-from widelimit.problem.activations import Activation, General, Hinges, Logistic, Part, Polynomial
+from widelimit.problem.activations import Activation, General, Hinges, Polynomial
 from widelimit.problem.initial import ScalarLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.scalar_starts import Curve, Normal
@@ -96,11 +95,7 @@ class Means(NamedTuple):
     @property
     def reach(self) -> float:
         """The largest deviation of h for which that kernel is right: where it is no formula, that of its rules."""
-        form = self.neuron.sigma.pair_form
-        sigma, stretch = (form.activation, abs(form.scale)) if isinstance(form, Part) else (form, 1.0)
-        if isinstance(sigma, General):
-            return min(ladder(sigma)[-1], _reach(sigma)) / stretch
-        return _reach(General(sigma, (), sigma.kind)) / stretch if isinstance(sigma, Logistic) else math.inf
+        return kernels_reach(self.neuron.sigma.pair_form)
 
     def reaches(self, inputs: Inputs, b: ScalarLaw | None) -> bool:
         """Whether no deviation is larger."""
@@ -148,11 +143,6 @@ class Means(NamedTuple):
             angle[i, j] = 2 * np.arctan2(*(np.linalg.norm(u[i] + sign * u2[j], axis=1) for sign in (-1, 1)))
         angle[np.ix_(s == 0, s2 == 0)] = 0.0
         return Angles(s, s2, angle)
-
-
-def _reach(sigma: General) -> float:
-    """The largest deviation that the rules of pairs can cut into small enough parts."""
-    return parts_of(sigma).reach * MOST / (2 * REACH)
 
 
 def mirrored(matrix: np.ndarray) -> np.ndarray:

@@ -45,6 +45,7 @@ from widelimit.solving.clock import stretches
 from widelimit.solving.protocol import CellView, Run, Tick, require_single
 
 STEPS_PER_CALL = 256  # compiled together; after each call progress is reported and the grid may grow
+TIMES = 2.0  # the distance to half the cells: a third of it is the error at order 2, more where mass collects in a cell
 CROWDED = 1e-12  # mass in the outermost cells of a grid that makes it grow
 HELD_BACK = 1e-6  # mass at the sides of a box worth a warning
 COURANT = 0.45
@@ -153,7 +154,7 @@ def ready(method: FiniteVolume, problem: Problem, seed: int, replicas: int | Non
     view = CellView(land, problem.beta, Mass.density)
     coarser = replace(method, cells=max(4, len(masses) // 2), check=False)
     twin = ready(coarser, problem, seed, replicas) if method.check else None
-    return Run(Mass(grid, masses), advance, view, lambda t: t, advice, twin)
+    return Run(Mass(grid, masses), advance, view, lambda t: t, advice, twin, TIMES)
 
 
 def _complain(status: int, largest: float, method: FiniteVolume) -> None:

@@ -1,0 +1,82 @@
+"""What rules of quadrature lose at deviations beyond those they reach.
+
+    e(s) = 1e−12^{ŝ/s}  for s > ŝ,  else 0            relative error of E σ(h), E σ(h) σ(h') and their slopes
+    |δV| ≤ √R# Σ e,   |δU| ≤ e Σ Σ',   |δR| ≤ 2 √R# ∫ e Σ dρ + ∬ e Σ Σ' dρ dρ,   Σ² = U(θ, θ), e the larger of the two
+
+    s   deviation of the pre-activation h in the widest class
+    ŝ   up to which the rules were seen to agree to 1e−12: ∞ where a formula takes their place
+
+The error of a rule of spacing g is e^{−C/(s g)} for a function analytic between its kinks, so that its logarithm
+is proportional to 1/s. Tables and rules of general functions reach s of about 50, the kernel of tanh 190.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+import numpy as np
+
+from widelimit.potentials.direct_rules import AGREEMENT, ladder
+from widelimit.potentials.pair_rules import largest_deviation
+from widelimit.potentials.refinement import Errors
+from widelimit.problem.activations import (
+    Activation,
+    ErrorFunction,
+    ExponentialFunction,
+    General,
+    Hinges,
+    Part,
+    Polynomial,
+    Sinusoid,
+)
+
+
+@singledispatch
+def values_reach(activation: Activation) -> float:
+    """ŝ of E σ(h) h_k: ∞ for formulas."""
+    return math.inf
+
+
+@values_reach.register
+def _(activation: General) -> float:
+    return ladder(activation)[-1]
+
+
+@values_reach.register
+def _(activation: Part) -> float:
+    return values_reach(activation.activation) / _stretch(activation)
+
+
+@singledispatch
+def kernels_reach(activation: Activation) -> float:
+    """ŝ of E σ(h) σ(h'): ∞ for formulas."""
+    return min(values_reach(activation), largest_deviation(activation))
+
+
+@kernels_reach.register
+def _(activation: Hinges | ErrorFunction | Sinusoid | ExponentialFunction | Polynomial) -> float:
+    return math.inf
+
+
+@kernels_reach.register
+def _(activation: Part) -> float:
+    return kernels_reach(activation.activation) / _stretch(activation)
+
+
+def _stretch(activation: Part) -> float:
+    return max(abs(float(activation.scale)), 1e-300)
+
+
+def lost(reach: float, s: np.ndarray) -> np.ndarray:
+    """e(s) for ŝ = ``reach``."""
+    return np.where(s > reach, AGREEMENT ** (reach / np.maximum(s, reach)), 0.0)
+
+
+def with_lost(found: Errors, here: Errors, e: np.ndarray, weights: np.ndarray, square: float) -> Errors:
+    """The errors with what is lost: ``here`` are V, U, ∇Ψ and R themselves, ``square`` is R#."""
+    size, root = np.sqrt(np.abs(np.diagonal(here.U))), math.sqrt(abs(square))
+    V, U = root * size * e, np.outer(size, size) * np.maximum.outer(e, e)
+    slope = np.max(e) * (np.abs(here.gradient).max() + size.max() * (root + weights @ size))
+    risk = float(weights @ (2 * V + U @ weights))
+    return Errors(found.V + V, found.U + U, found.gradient + slope, found.risk + risk)
