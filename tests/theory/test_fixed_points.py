@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.optimize import brentq
 
 import widelimit as wl
@@ -12,6 +13,8 @@ from widelimit.theory.initial_support import supports
 RAMP = wl.activations.ramp((0.5, -2.5), (1.5, 7.5))
 LINE = wl.Problem(wl.data.single_index(5, "2*z"), wl.neurons.ridge("x"), wl.initial.gaussian(1.0))
 RELU = wl.Problem(wl.data.gaussian_classes(6, 0.5), wl.neurons.ridge("relu"), wl.initial.gaussian(1.0))
+
+ALONE, CROWD = (wl.Cloud([[0.0], [r]], [0.5, 0.5], ("r",)) for r in (0.0, 9.0))
 
 
 def classes(d, delta, scale=0.8):
@@ -57,8 +60,7 @@ def test_max_and_mean_of_the_gradient_on_two_atoms():
 
 def test_a_radius_held_at_the_origin_is_at_rest_and_one_that_is_pushed_out_is_not():
     """One ReLU of two classes: V falls with r, so the origin lets go; a large field of others turns the slope round."""
-    alone = wl.stationarity(RELU, wl.Cloud([[0.0]], [1.0], ("r",)))
-    crowd = wl.stationarity(RELU, wl.Cloud([[0.0], [9.0]], [0.5, 0.5], ("r",)))
+    alone, crowd = (wl.stationarity(RELU, rho) for rho in (ALONE, CROWD))
     assert alone.held == 0 and alone.largest > 0.1
     assert crowd.held == 1 and crowd.sizes[0] == 0.0 and crowd.sizes[1] > 0.1
 
@@ -69,12 +71,14 @@ def test_the_gradient_of_a_frozen_block_does_not_count():
     assert wl.stationarity(problem, wl.Cloud([[1.0, 1.0, 0.0]], [1.0], ("a", "u", "r"))).gradient[0, 0] == 0.0
 
 
+@pytest.mark.slow
 def test_cells_that_a_grid_leaves_nearly_empty_are_not_in_the_support():
     masses = np.array([1e-9, 0.5, 0.5 - 2e-9, 1e-9])
     grid = wl.Density((np.linspace(0.5, 2.5, 5),), masses, ("r",), (6.0,))
     assert len(wl.stationarity(RELU, grid).theta) == 2
 
 
+@pytest.mark.slow
 def test_full_coordinates_have_the_gradient_of_the_full_landscape():
     theta = np.random.default_rng(0).normal(size=(3, 6))
     found = wl.stationarity(RELU, theta)
@@ -122,8 +126,7 @@ def test_one_neuron_in_full_coordinates_feels_itself():
 
 
 def test_cones_at_the_origin_have_infinite_curvature():
-    alone = wl.stability(RELU, wl.Cloud([[0.0]], [1.0], ("r",)))
-    crowd = wl.stability(RELU, wl.Cloud([[0.0], [9.0]], [0.5, 0.5], ("r",)))
+    alone, crowd = (wl.stability(RELU, rho) for rho in (ALONE, CROWD))
     assert alone.least == -math.inf and not alone.is_stable
     assert crowd.modes[0].least == math.inf and not crowd.splits[0]
 
@@ -217,21 +220,27 @@ def test_neurons_that_no_theorem_is_about():
         assert wl.initial_support(problem).case == "not covered" and wl.initial_support(problem).separates is None
 
 
-@pytest.fixture(scope="module")
-def straight():
-    """The linear neuron starts at f = 0 and has R = 4 e^{−4t}."""
-    return wl.solve(LINE, wl.MeanField(16, check=False), t_end=6.0, save=121)
+def falling(t):
+    """A run with R = 4 e^{−4t}: the linear neuron that starts at f = 0 and learns 2z."""
+    return wl.Solution(xr.Dataset({"risk": (("time",), 4 * np.exp(-4 * t))}, {"time": t}, {"method": "MeanField"}))
 
 
-def test_the_convergence_time_of_the_linear_neuron(straight):
-    found = wl.convergence_time(straight, 0.04, n=1000)
+def test_the_convergence_time_is_where_the_risk_stays_below_the_level():
+    found = wl.convergence_time(falling(np.linspace(0.0, 6.0, 121)), 0.04, n=1000)
     assert found.low <= math.log(100) / 4 <= found.high and found.time == pytest.approx(math.log(100) / 4, abs=0.02)
     assert found.settled and found.ratio == pytest.approx(found.time / math.log(1000))
 
 
-def test_a_level_that_is_not_reached_takes_forever(straight):
-    found = wl.convergence_time(straight, 0.01, level=-1.0, n=100)
+def test_a_level_that_is_not_reached_takes_forever():
+    found = wl.convergence_time(falling(np.linspace(0.0, 6.0, 121)), 0.01, level=-1.0, n=100)
     assert found.time == math.inf and "does not come within" in str(found)
+    assert not wl.convergence_time(falling(np.linspace(0.0, 0.3, 21)), 0.01).settled
+
+
+@pytest.mark.slow
+def test_the_convergence_time_of_the_linear_neuron():
+    run = wl.solve(LINE, wl.MeanField(check=False), t_end=6.0, save=121)
+    assert wl.convergence_time(run, 0.04).time == pytest.approx(math.log(100) / 4, abs=0.01)
 
 
 BAD = {

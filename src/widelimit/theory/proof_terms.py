@@ -66,7 +66,7 @@ class ProofTerms:
               (time, neuron); growth 2∫L ds along the run (time,) and worst, the curvature of every save (time,)
 
     >>> import widelimit as wl
-    >>> problem = wl.Problem(wl.data.gaussian_classes(4, 0.5), wl.neurons.ridge("relu"), wl.initial.gaussian(1.0))
+    >>> problem = wl.Problem(wl.data.single_index(3, "2*z"), wl.neurons.ridge("x"), wl.initial.gaussian(1.0))
     >>> found = wl.proof_terms(problem, n=4, step=0.01, t_end=0.1, save=3, points=16)
     >>> bool((found.total >= found.distance).all())
     True
@@ -157,7 +157,7 @@ def proof_terms(problem: Problem, n: int, step: float, t_end: float, **options: 
     points    that carry the limit (400)
 
     >>> import widelimit as wl
-    >>> problem = wl.Problem(wl.data.gaussian_classes(4, 0.5), wl.neurons.ridge("relu"), wl.initial.gaussian(1.0))
+    >>> problem = wl.Problem(wl.data.single_index(3, "2*z"), wl.neurons.ridge("x"), wl.initial.gaussian(1.0))
     >>> found = wl.proof_terms(problem, n=4, step=0.01, t_end=0.1, save=3, points=16)
     >>> list(found.losses)
     ['norms inside the sums', 'Lipschitz constants and Grönwall', 'one constant for all times']
