@@ -59,7 +59,7 @@ def test_the_time_term_is_of_first_order_in_the_step():
 
 
 CLASSES = wl.Problem(
-    wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge(wl.activations.ramp((0.5, -2.5), (1.5, 7.5))),
+    wl.data.gaussian_classes(10, 0.5), wl.neurons.ridge(wl.activations.ramp((0.5, -2.5), (1.5, 7.5))),
     wl.initial.gaussian(0.4), schedule=wl.schedules.exponential(0.5),
 )  # fmt: skip
 INDEX = wl.Problem(
@@ -72,7 +72,7 @@ INDEX = wl.Problem(
 @pytest.mark.parametrize(("problem", "step"), [(CLASSES, 1e-3), (INDEX, 5e-3)], ids=["classes", "index"])
 def test_the_terms_add_up_in_every_run(problem, step):
     for seed in range(6):
-        found = wl.proof_terms(problem, 30, step, 0.5, seed=seed, save=6, points=100)
+        found = wl.proof_terms(problem, 12, step, 0.3, seed=seed, save=4, points=60)
         assert (found.total >= found.distance * (1 - 1e-9) - ROUNDING).all(), seed
         assert (found.envelope >= found.delta * (1 - 1e-9) - ROUNDING).all(), seed
         assert np.minimum(found.term("martingale"), found.term("sampling"))[-1].max() > 0

@@ -15,7 +15,6 @@ samples are those that `wl.solve` gives SGD with the same seed, one step after t
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -28,6 +27,8 @@ from widelimit.dynamics.stepwise import one_step
 from widelimit.frozen import Frozen
 from widelimit.potentials.landscape import Landscape
 from widelimit.solving.clock import Chunk
+
+NODES, WEIGHTS = (0.0, 0.5, 0.5, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # of the Runge–Kutta step
 
 
 class Sums(NamedTuple):
@@ -73,39 +74,38 @@ class CoupledSteps(Frozen, eq=False):
     land: Landscape
 
     @jax.jit
-    def advance(self, both: Both, keys: Keys, first: Array, last: Array) -> Both:
-        """All of it from step ``first`` up to ``last``, both numbers of steps."""
+    def advance(self, both: Both, keys: Keys, chunk: Chunk) -> Both:
+        """All of it through the steps of a chunk."""
         steps = self.sgd.layout.steps
 
         def block(index: Array, both: Both) -> Both:
-            start = index * steps
-            drawn = self.sgd.drawn(keys, Chunk(start, start + steps, 1.0 * (start + steps)), index, float)
+            start, drawn = index * steps, self.sgd.drawn(keys, chunk, index, both.theta.dtype)
 
             def step(k: Array, both: Both) -> Both:
-                at = k - start
-                x, y = (jax.lax.dynamic_slice_in_dim(part, at, 1) for part in (drawn.x, drawn.y))
-                return self.step(k, (x, y), drawn.whole[at], both)
+                x, y = (jax.lax.dynamic_slice_in_dim(part, k - start, 1) for part in (drawn.x, drawn.y))
+                return self.step(k, (x, y), drawn.whole[k - start], both)
 
-            return jax.lax.fori_loop(jnp.maximum(first, start), jnp.minimum(last, start + steps), step, both)
+            first, last = jnp.maximum(chunk.first, start), jnp.minimum(chunk.last, start + steps)
+            return jax.lax.fori_loop(first, last, step, both)
 
-        return jax.lax.fori_loop(first // steps, -(-last // steps), block, both)
+        return jax.lax.fori_loop(chunk.first // steps, -(-chunk.last // steps), block, both)
 
     def step(self, k: Array, batch: tuple[Array, Array], pace: Array, both: Both) -> Both:
         """One step of SGD beside the tracers, with s_k m of every block of parameters."""
         theta, (points, tracers), sums = both
-        sgd, rules, eps = self.sgd, self.flow.rules, self.sgd.steps.step
+        sgd, rules, eps, n = self.sgd, self.flow.rules, self.sgd.steps.step, len(both.theta)
         paces, t, key = rules.columnwise(pace), k * eps, jax.random.key(0)
         moved = one_step(sgd.neuron, sgd.rules, sgd.penalty, theta, batch, (paces, key))
+        pulled = -2 * paces * self.flow.gradient(jnp.concatenate([theta, tracers]), points)  # 2 s_k M G(·; ρ_k)
+        here, there = pulled[:n], pulled[n:]
+        among = -2 * paces * self.land.self_gradient(theta, jnp.full(n, 1 / n))
 
-        def pulled(rows: Array) -> Array:  # 2 s_k M G(θ; ρ_k)
-            return -2 * paces * self.flow.gradient(rows, points)
+        def half(state: State, t: Array) -> tuple[State, Array]:
+            state = runge_kutta(self.flow, t, state, eps / 2)
+            return state, self.flow.velocity(t + eps / 2, state)[1]
 
-        here, there = pulled(theta), pulled(tracers)
-        among = -2 * paces * self.land.self_gradient(theta, jnp.full(len(theta), 1 / len(theta)))
-        half = runge_kutta(self.flow, t, (points, tracers), eps / 2)
-        whole = runge_kutta(self.flow, t + eps / 2, half, eps / 2)
-        speeds = (self.flow.velocity(t + eps / 2, half)[1], self.flow.velocity(t + eps, whole)[1])
-        off = [jnp.linalg.norm(speed - there / eps, axis=1) for speed in speeds]
+        whole, speeds = jax.lax.scan(half, (points, tracers), t + eps / 2 * jnp.arange(2))
+        off = jnp.linalg.norm(speeds - there / eps, axis=2)  # in the middle and at the end of the step, (2, n)
         lengths, gap = jnp.linalg.norm(here - there, axis=1), jnp.linalg.norm(theta - tracers, axis=1)
         ratio = jnp.max(jnp.where(gap > 0, lengths / jnp.where(gap > 0, gap, 1.0), 0.0))
         sums = Sums(
@@ -116,15 +116,16 @@ class CoupledSteps(Frozen, eq=False):
 
 
 def runge_kutta(flow: Passive, t: Array, state: State, h: float) -> State:
-    """The classical step of order 4."""
-    velocity = partial(flow.velocity, args=None)
+    """The classical step of order 4, one stage after the other."""
 
-    def ahead(slope: State, by: float) -> State:
+    def ahead(slope: State, by: Array | float) -> State:
         return jax.tree.map(lambda y, v: y + by * v, state, slope)
 
-    k1 = velocity(t, state)
-    k2 = velocity(t + h / 2, ahead(k1, h / 2))
-    k3 = velocity(t + h / 2, ahead(k2, h / 2))
-    k4 = velocity(t + h, ahead(k3, h))
-    moved = jax.tree.map(lambda y, a, b, c, d: y + h / 6 * (a + 2 * b + 2 * c + d), state, k1, k2, k3, k4)
-    return flow.inside(moved)
+    def stage(carry: tuple[State, State], at: tuple[Array, Array]) -> tuple[tuple[State, State], None]:
+        (slope, total), (node, weight) = carry, at
+        slope = flow.velocity(t + node * h, ahead(slope, node * h))
+        return (slope, jax.tree.map(lambda sum_, v: sum_ + weight * v, total, slope)), None
+
+    none = jax.tree.map(jnp.zeros_like, state)
+    (_, mean), _ = jax.lax.scan(stage, (none, none), (jnp.asarray(NODES), jnp.asarray(WEIGHTS)))
+    return flow.inside(ahead(mean, h))

@@ -39,6 +39,7 @@ from widelimit.potentials.landscapes import landscape
 from widelimit.problem.data.data_law import require_finite
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
+from widelimit.solving.clock import Chunk
 from widelimit.solving.placement import initial_neurons, initial_points
 from widelimit.solving.settings import Settings, save_times
 from widelimit.solving.streams import streams
@@ -177,7 +178,7 @@ def proof_terms(problem: Problem, n: int, step: float, t_end: float, **options: 
     keys = (streams(asked.seed, "data", None), streams(asked.seed, "noise", None))
     both, found, k = started(theta, points), [], 0
     for end in [0, *(e for e in ends if e <= k_end)]:
-        both, k = coupled.advance(both, keys, jnp.asarray(k), jnp.asarray(end)), end
+        both, k = coupled.advance(both, keys, Chunk(k, end, float(end))), end
         land = coupled.land.in_motion(both.theta)
         coupled = coupled if land is coupled.land else replace(coupled, land=land)
         found.append(_reading(coupled, both, k * step))
