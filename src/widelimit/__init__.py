@@ -58,19 +58,27 @@ if TYPE_CHECKING:
     from widelimit.problem.mobility import Mobility
     from widelimit.problem.problem import Problem
     from widelimit.solving.solution import Solution
+    from widelimit.theory import bounds
     from widelimit.theory.commutation import commute
+    from widelimit.theory.convergence_time import ConvergenceTime, convergence_time
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
+    from widelimit.theory.fitted_bound import FittedBound, fit_bound
+    from widelimit.theory.flow_rate import FlowRate
     from widelimit.theory.gibbs import Gibbs, gibbs
+    from widelimit.theory.initial_support import InitialSupport, initial_support
     from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
     from widelimit.theory.learning_curve import learning_curve
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.ntk import Kernel, ntk
+    from widelimit.theory.proof_terms import ProofTerms, proof_terms
     from widelimit.theory.rates import Rates, rates
     from widelimit.theory.regime import Regime, Regimes, regime, regimes
     from widelimit.theory.relative_scale import RelativeScale, relative_scale
+    from widelimit.theory.stability import Modes, Stability, stability
+    from widelimit.theory.stationarity import Stationarity, stationarity
     from widelimit.theory.verdict import Verdict
 
 _HOMES = {
@@ -106,6 +114,13 @@ _HOMES = {
     "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
     "theory.verdict": ("Verdict",),
     "theory.relative_scale": ("RelativeScale", "relative_scale"),
+    "theory.stationarity": ("Stationarity", "stationarity"),
+    "theory.stability": ("Modes", "Stability", "stability"),
+    "theory.flow_rate": ("FlowRate",),
+    "theory.initial_support": ("InitialSupport", "initial_support"),
+    "theory.convergence_time": ("ConvergenceTime", "convergence_time"),
+    "theory.fitted_bound": ("FittedBound", "fit_bound"),
+    "theory.proof_terms": ("ProofTerms", "proof_terms"),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
     "interfaces.animation": ("animate",),
@@ -115,6 +130,7 @@ _HOMES = {
 _MODULES = {
     "widelimit.problem": ("activations", "data", "initial", "neurons", "regularisers", "schedules"),
     "widelimit": ("observables",),
+    "widelimit.theory": ("bounds",),
     "widelimit.interfaces": ("torch",),
 }
 

@@ -58,6 +58,7 @@ def ran():
         replicas=wl.solve(m.plain, m.sgd, 0.02, save=2, replicas=3),
         grid=wl.solve(m.noisy, wl.FiniteVolume(8, box=((0.0, 3.0),)), 0.02, save=2),
         limit=wl.solve(m.plain, wl.MeanField(8, check=False), 0.02, save=3),
+        finite=wl.solve(m.plain, m.sgd, 0.02, save=3, replicas=4),
         gibbs=wl.gibbs(m.noisy, 32),
         comparison=wl.compare(m.plain, 4, 0.01, 0.02, save=2, chain=("GD", "SGD"), replicas=4),
     )
@@ -93,6 +94,17 @@ def light():
         "TangentFlow": (wl.TangentFlow, {"n": 4, "coordinates": "full", "rtol": 1e-8, "atol": 1e-8, "stiff": False}),
         "TangentSGD": (wl.TangentSGD, {"n": 4, "step": 0.1, "batch": 1}),
         "Problem.at_width": (m.plain.at_width, {"n": 4}),
+        "stationarity": (wl.stationarity, {"problem": m.plain, "rho": cloud, "tolerance": 1e-6}),
+        "stability": (wl.stability, {"problem": m.plain, "rho": cloud}),
+        "initial_support": (wl.initial_support, {"problem": m.plain}),
+        "bounds.bound": (wl.bounds.bound, {"theorem": "general", "constant": 1.0,
+                         "at": wl.bounds.setting(10, 0.1, 4, 1.0), "z": 1.0}),
+        "bounds.setting": (wl.bounds.setting, {"n": 10, "step": 0.1, "dimension": 4, "t": 1.0}),
+        "bounds.general": (wl.bounds.general, {"n": 10, "step": 0.1, "dimension": 4, "z": 1.0}),
+        "bounds.dimension_free": (wl.bounds.dimension_free, {"n": 10, "step": 0.1, "dimension": 4, "z": 1.0}),
+        "bounds.noisy_general": (wl.bounds.noisy_general, {"n": 10, "step": 0.1, "dimension": 4, "t": 1.0, "z": 1.0}),
+        "bounds.sampling": (wl.bounds.sampling, {"n": 10, "z": 1.0}),
+        "bounds.gronwall": (wl.bounds.gronwall, {"forcing": np.ones(2), "growth": np.ones(2)}),
         "ntk": (wl.ntk, {"problem": m.plain, "x": theta, "x2": theta, "rho": theta}),
         "KernelFlow": (wl.KernelFlow, {"problem": m.plain, "x": theta, "y": np.ones(2)}),
         "kernel_regression": (wl.kernel_regression, {"problem": m.lazy, "x": np.ones((2, 2)), "ridge": 0.1}),
@@ -216,6 +228,12 @@ def heavy():
                     "seed": 0, "inputs": 4, "progress": False}),
         "relative_scale": (wl.relative_scale, {"problem": m.lazy, "n": 4, "rho": np.ones((4, 2)), "seed": 0}),
         "lazy_lemmas": (wl.lazy_lemmas, {"solution": r.solution}),
+        "convergence_time": (wl.convergence_time, {"solution": r.limit, "eta": 0.1, "level": 0.0, "n": 10,
+                             "bound": None, "step": 0.1}),
+        "fit_bound": (wl.fit_bound, {"theorem": "general", "gaps": (r.limit, r.finite), "quantity": "risk_gap",
+                      "confidence": 0.9, "seed": 0}),
+        "proof_terms": (wl.proof_terms, {"problem": m.plain, "n": 4, "step": 0.01, "t_end": 0.02, "seed": 0, "save": 2,
+                        "points": 8}),
         "gibbs": (wl.gibbs, {"problem": m.noisy, "points": 32, "on": m.grid, "n": 10, "seed": 0}),
         "cooling": (wl.cooling, {"problem": m.noisy, "betas": [10.0, 20.0]}),
         "decay": (wl.decay, {"problem": m.noisy, "solution": r.grid}),
@@ -331,14 +349,23 @@ def test_every_public_callable_has_a_door_in_the_table():
         "Regimes",
         "RelativeScale",
         "Verdict",
+        "ConvergenceTime",
+        "FittedBound",
+        "FlowRate",
+        "InitialSupport",
+        "Modes",
+        "ProofTerms",
+        "Stability",
+        "Stationarity",
     }
     public = {f"{prefix}{name}" for prefix, home in homes.items() for name in dir(home) if called(getattr(home, name))}
     kinds = {name for name in public if "." in name and name.split(".")[1][0].isupper()}
     assert not public - results - kinds - set(light()) - HEAVY
 
 
-MODULES = ("activations", "data", "initial", "neurons", "observables", "regularisers", "schedules")
+MODULES = ("activations", "bounds", "data", "initial", "neurons", "observables", "regularisers", "schedules")
 HEAVY = {"linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
+HEAVY |= {"convergence_time", "fit_bound", "proof_terms"}
 HEAVY |= {"solve", "compare", "rates", "commute", "gibbs", "cooling", "decay", "particle_bias", "figure",
          "animate", "estimate", "resume", "observables.fluctuations", "observables.weak_residual"}  # fmt: skip
 
@@ -363,6 +390,7 @@ def test_what_would_run_for_long_refuses_odd_arguments_first(name):
     m, odd = made(), object()
     few = {"problem": m.plain, "method": m.sgd, "t_end": 0.1, "n": 4, "step": 0.1, "over": "n", "values": [4, 8, 16]}
     few |= {"problem": m.lazy} if name in LAZY else {}
+    few |= {"theorem": "general", "gaps": [], "eta": 0.1}
     few |= {"betas": [1.0, 2.0], "sizes": [4, 8], "solution": None, "chi": None}
     function = getattr(wl.observables, name.split(".")[1]) if "." in name else getattr(wl, name)
     known = inspect.signature(function).parameters
@@ -384,6 +412,7 @@ OPTIONS = {
     "linearise": ("step", "seed", "save", "replicas", "coordinates", "progress"),
     "regime": ("step", "seed", "inputs", "progress"),
     "regimes": ("step", "seed", "inputs", "progress"),
+    "proof_terms": ("seed", "save", "points"),
 }
 
 

@@ -54,11 +54,11 @@ class Passive(Frozen, eq=False):
     def _driven(self, t: Array, points: Array, tracers: Array) -> Array:
         """The velocity of tracers (…, n, D) in the field of the points."""
         rows = self.rules.seen(tracers).reshape(-1, tracers.shape[-1])
-        slope = self._gradient(rows, self.limit.rules.seen(points)).reshape(tracers.shape)
+        slope = self.gradient(rows, self.limit.rules.seen(points)).reshape(tracers.shape)
         return self.rules.held(tracers, self.rules.tangent(tracers, -2 * self.rules.rates(t) * slope))
 
-    def _gradient(self, tracers: Array, points: Array) -> Array:
-        """∇Ψ at the tracers (n, D)."""
+    def gradient(self, tracers: Array, points: Array) -> Array:
+        """∇Ψ at tracers (n, D) in the field of the points."""
         reduced, pull_back = jax.vjp(self.rules.columns.reduce, tracers)
         return pull_back(self.limit.land.gradient(reduced, points, self.limit.weights))[0]
 
