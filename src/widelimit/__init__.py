@@ -61,11 +61,11 @@ if TYPE_CHECKING:
     from widelimit.theory.commutation import commute
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
-    from widelimit.theory.filtered_pca import Directions, FilteredPCA, filtered_pca
+    from widelimit.theory.filtered_pca import FilteredPCA, filtered_pca
     from widelimit.theory.gibbs import Gibbs, gibbs
     from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
-    from widelimit.theory.learning_curves import LearningCurves, Step, learning_curves
+    from widelimit.theory.learning_curves import LearningCurves, learning_curves
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.ntk import Kernel, ntk
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from widelimit.theory.rates import Rates, rates
     from widelimit.theory.regime import Regime, Regimes, regime, regimes
     from widelimit.theory.relative_scale import RelativeScale, relative_scale
-    from widelimit.theory.samples_to_overlap import Exponent, OverlapSamples, samples_to_overlap
+    from widelimit.theory.samples_to_overlap import OverlapSamples, samples_to_overlap
     from widelimit.theory.verdict import Verdict
 
 _HOMES = {
@@ -110,12 +110,12 @@ _HOMES = {
     "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
     "theory.verdict": ("Verdict",),
     "theory.relative_scale": ("RelativeScale", "relative_scale"),
-    "theory.learning_curves": ("LearningCurves", "Step", "learning_curves"),
+    "theory.learning_curves": ("LearningCurves", "learning_curves"),
     "theory.plateaus": ("Plateau", "plateaus"),
     "theory.overlap_flow": ("OverlapFlow", "overlap_flow"),
     "theory.online_sgd": ("OnlineSGD",),
-    "theory.filtered_pca": ("Directions", "FilteredPCA", "filtered_pca"),
-    "theory.samples_to_overlap": ("Exponent", "OverlapSamples", "samples_to_overlap"),
+    "theory.filtered_pca": ("FilteredPCA", "filtered_pca"),
+    "theory.samples_to_overlap": ("OverlapSamples", "samples_to_overlap"),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
     "interfaces.animation": ("animate",),

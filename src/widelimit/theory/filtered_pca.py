@@ -24,7 +24,7 @@ from widelimit.errors import is_finite, is_number, require, require_count, requi
 from widelimit.frozen import Value, argument, public_names
 from widelimit.problem.activations import Activation
 from widelimit.problem.data.unstructured import Empirical
-from widelimit.theory.online_sgd import Question
+from widelimit.theory.online_sgd import Law, Question
 
 SHARE = 0.05  # of the rows that are kept by default
 FINER = 2 ** (1 / 4)  # from one number of rows to the next
@@ -124,9 +124,9 @@ class FilteredPCA(Value):
 
     share: float = argument(_check_share, default=SHARE)
 
-    def exponent(self, link: Activation) -> float:
-        """The power of d that the samples grow with."""
-        return 1.0
+    def law(self, link: Activation) -> Law:
+        """d, whatever the link."""
+        return Law(1.0, 0)
 
     def samples(self, question: Question, d: int, rng: np.random.Generator) -> np.ndarray:
         """Rows until the overlap is at the level, (replicas,); infinite beyond what memory should hold."""

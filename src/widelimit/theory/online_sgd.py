@@ -37,7 +37,7 @@ from widelimit.theory.overlap_flow import NODES, Pair, pair_of
 
 SHARE = 0.25  # ϱ
 BLOCK = 4096  # samples between two looks
-ENOUGH = 0.8  # of the replicas that must arrive: the median and its interval look no further
+ENOUGH = 0.75  # of the replicas that must arrive: the median and its interval look no further
 PATIENCE = 4.0  # times the time of the flow from where one start in twenty lies lower
 LOW_START = 0.0627  # the 5 % quantile of |G|
 
@@ -52,6 +52,13 @@ class Question(NamedTuple):
     noise: float
     level: float
     replicas: int
+
+
+class Law(NamedTuple):
+    """Samples by theory: C d^power (log d)^logarithms."""
+
+    power: float
+    logarithms: int
 
 
 def _check_step(name: str, step: float | None) -> None:
@@ -82,9 +89,10 @@ class OnlineSGD(Value):
         """Coefficients of the link and the activation."""
         return pair_of(link, link if self.activation is None else self.activation)
 
-    def exponent(self, link: Activation) -> float:
-        """The power of d that the samples grow with: max(1, s − 1)."""
-        return max(1.0, self.pair(link).exponent - 1.0)
+    def law(self, link: Activation) -> Law:
+        """d, d log d, d^{s−1}."""
+        s = self.pair(link).exponent
+        return Law(max(1.0, s - 1.0), int(s == 2))
 
     def steps(self, question: Question, d: int) -> float:
         """ε at dimension d."""

@@ -21,28 +21,27 @@ from typing import NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from widelimit.arguments import numbers_of, require_replicas, require_seed
-from widelimit.errors import is_finite, require, require_keywords, require_nonnegative
+from widelimit.errors import is_finite, is_whole, require, require_keywords, require_nonnegative
 from widelimit.frozen import public_names
 from widelimit.problem.activations import Choice, activation
 from widelimit.theory.filtered_pca import FilteredPCA
-from widelimit.theory.online_sgd import OnlineSGD, Question
+from widelimit.theory.online_sgd import Law, OnlineSGD, Question
 from widelimit.theory.rates import RESAMPLES, slope
 
 Learner = OnlineSGD | FilteredPCA
-FEWEST = 8  # replicas of an interval of medians
+FEWEST = 16  # replicas of an interval of medians
 
 
 class Exponent(NamedTuple):
-    """A measured power, its interval, and what theory says.
+    """A measured power and its interval.
 
-    >>> Exponent(2.1, 1.9, 2.3, 2.0).theory
-    2.0
+    >>> Exponent(2.1, 1.9, 2.3).value
+    2.1
     """
 
     value: float
     low: float
     high: float
-    theory: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,11 +52,12 @@ class OverlapSamples:
     dimensions      d (D,), increasing
     samples         (D, replicas), infinite where a replica was not waited for
     level           the overlap
+    theory          power of d, and of log d
 
     >>> import widelimit as wl
-    >>> found = wl.samples_to_overlap(wl.FilteredPCA(), "h3(z)", [8, 12, 16], replicas=8)
+    >>> found = wl.samples_to_overlap(wl.FilteredPCA(), "h3(z)", [8, 12, 16], replicas=16)
     >>> found.samples.shape
-    (3, 8)
+    (3, 16)
     """
 
     learner: Learner
@@ -65,7 +65,7 @@ class OverlapSamples:
     dimensions: np.ndarray
     samples: np.ndarray
     level: float
-    theory: float
+    theory: Law
     seed: int = 0
 
     @property
@@ -80,15 +80,19 @@ class OverlapSamples:
 
     def power(self, logarithms: int = 0) -> Exponent:
         """The power p of n(d) ~ C d^p (log d)^j for a given j: j = 1 is what theory has for SGD at s = 2."""
+        good = is_whole(logarithms)
+        require(good, "logarithms must be a whole number", logarithms, "try logarithms=1")
         log = np.log(self.dimensions) ** logarithms
         if not np.isfinite(self.median).all():
-            return Exponent(math.nan, math.nan, math.nan, self.theory)
+            return Exponent(math.nan, math.nan, math.nan)
         value = float(slope(self.dimensions.tolist(), self.median / log))
         rows, replicas = self.samples.shape
         picks = np.random.default_rng(self.seed).integers(replicas, size=(RESAMPLES, rows, replicas))
         drawn = median(np.take_along_axis(self.samples[None], picks, axis=-1))
-        low, high = np.percentile(slope(self.dimensions.tolist(), drawn / log), [2.5, 97.5])
-        return Exponent(value, float(low), float(high), self.theory)
+        longest = np.max(self.samples, axis=1, where=np.isfinite(self.samples), initial=0.0)
+        seen = np.minimum(drawn, longest)  # where a resample has more than half that were not waited for
+        low, high = np.percentile(slope(self.dimensions.tolist(), seen / log), [2.5, 97.5])
+        return Exponent(value, float(low), float(high))
 
     def __dir__(self) -> list[str]:
         return public_names(super().__dir__())
@@ -129,7 +133,7 @@ def samples_to_overlap(
 
     >>> import widelimit as wl
     >>> found = wl.samples_to_overlap(wl.OnlineSGD(), "h1(z)", [16, 32, 64], replicas=16)
-    >>> found.exponent.theory, bool(0.5 < found.exponent.value < 1.5)
+    >>> found.theory.power, bool(0.5 < found.exponent.value < 1.5)
     (1.0, True)
     """
     good = isinstance(learner, Learner)
@@ -145,7 +149,7 @@ def samples_to_overlap(
     phi = activation(link)
     question = Question(phi, float(asked["noise"]), float(level), int(asked["replicas"]))
     samples = [learner.samples(question, d, np.random.default_rng((asked["seed"], d))) for d in spots]
-    theory = learner.exponent(phi)
+    theory = learner.law(phi)
     return OverlapSamples(learner, str(link), np.array(spots), np.stack(samples), float(level), theory, asked["seed"])
 
 
