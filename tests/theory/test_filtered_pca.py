@@ -41,8 +41,8 @@ def test_one_row_in_twenty_is_kept_by_default():
 
 @pytest.mark.slow
 def test_a_kernel_learns_nothing_from_rows_that_show_filtered_pca_the_direction():
-    """He_3 at d = 40 from 20 d rows: d ≪ n ≪ d³, kernel regression is left with ‖P_{>1} f*‖² = E y², or more."""
-    d, n = 40, 800
+    """He_3 at d = 40 from 40 d rows: d ≪ n ≪ d³, kernel regression is left with ‖P_{>1} f*‖² = E y², or more."""
+    d, n = 40, 1600
     x, fresh = rows(n, d), rows(500, d, 1)
     y, truth = ((z[:, 0] ** 3 - 3 * z[:, 0]) / math.sqrt(6) for z in (x, fresh))
     assert wl.filtered_pca(x, y).overlap(np.eye(d)[0]) > 0.9

@@ -69,16 +69,17 @@ def scales(epsilon):
 @pytest.mark.parametrize("epsilon", [1e-3, 1e-6])
 def test_degrees_are_learnt_one_after_another_with_a_fast_outer_layer(epsilon):
     """½R steps down to 0.7222 and 0.2222, the levels of what is not learnt yet, on time scales ε, √ε log(1/ε) and
-    ε^{1/4} up to numbers of order 1. The risk itself is flat at 0.7222 for ε = 10⁻⁶; the next step is a bend in it."""
+    ε^{1/4} up to numbers of order 1. The risk itself is flat at 0.7222 for ε = 10⁻⁶; the next step is a mere bend."""
     curves = scales(epsilon)
     steps = curves.steps
     assert [step.component for step in steps] == ["1", "h1(z)", "h2(z)"]
     np.testing.assert_allclose([step.level / 2 for step in steps[:2]], [0.7222, 0.2222], rtol=0.01)
-    np.testing.assert_allclose([step.risk / 2 for step in steps[:2]], [0.7222, 0.2222], rtol=0.25)
+    assert steps[0].risk / 2 == pytest.approx(0.7222, rel=0.05)
     first, second, third = (step.start for step in steps)
     assert 0.2 < first / epsilon < 5 and 0.05 < third / epsilon**0.25 < 5
     assert 0.1 < second / (math.sqrt(epsilon) * math.log(1 / epsilon) / 2) < 5
     if epsilon == 1e-6:
+        assert steps[1].risk / 2 == pytest.approx(0.2222, rel=0.1)
         assert any(
             abs(rest.level / 2 / 0.7222 - 1) < 0.01 and rest.end > 100 * rest.start for rest in curves.plateaus()
         )
@@ -123,5 +124,5 @@ def test_a_staircase_is_learnt_in_its_order():
     curves = wl.learning_curves(wl.solve(problem, wl.MeanField(256), 20.0, save=81))
     assert list(curves.learning_times) == ["z1", "z1*z2", "z1*z2*z3"]
     assert all(math.isfinite(t) for t in curves.learning_times.values())
-    np.testing.assert_allclose([step.level for step in curves.steps], [2, 1, 0], atol=1e-6)
+    np.testing.assert_allclose([step.level for step in curves.steps], [2, 1, 0], atol=1e-4)
     np.testing.assert_allclose(curves.dataset["rest"], 0, atol=1e-9)  # all components are listed

@@ -1,9 +1,10 @@
-"""The overlap of one neuron: exact solutions, the arc-cosine kernel, and the particle flow at d = ∞."""
+"""The overlap of one neuron: exact solutions, the arc-cosine kernel, and the particle flow."""
 
 import math
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import widelimit as wl
 
@@ -49,16 +50,30 @@ def test_orders_that_are_left_out_stay_below_their_bound():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("link", ["h3(z)", "relu(z)"])
-def test_a_particle_flow_of_one_neuron_at_infinite_dimension_takes_the_same_path(link):
+@pytest.mark.parametrize("d", [3, 40])
+def test_a_particle_flow_of_one_neuron_takes_the_same_path_in_every_dimension(link, d):
     start = 0.2
+    w = np.concatenate([[start], np.full(d - 1, math.sqrt((1 - start**2) / (d - 1)))])
     problem = wl.Problem(
-        wl.data.single_index(math.inf, link), wl.neurons.ridge(link, inner="sphere"),
-        wl.initial.array([[start, math.sqrt(1 - start**2)]], "reduced"),
-    )  # fmt: skip
-    particle = wl.solve(problem, wl.ParticleFlow(1, "reduced", rtol=1e-10, atol=1e-12), 1.5, save=16)
+        wl.data.single_index(d, link), wl.neurons.ridge(link, inner="sphere"), wl.initial.array(w[None], "full")
+    )
+    particle = wl.solve(problem, wl.ParticleFlow(1, rtol=1e-10, atol=1e-12), 1.5, save=16, keep="full")
     flow = wl.overlap_flow(link, start, 1.5, save=16)
     np.testing.assert_allclose(particle.dataset["theta"].values[:, 0, 0], flow.overlap, atol=2e-6)
     np.testing.assert_allclose(particle.risk, flow.risk, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_neuron_in_reduced_coordinates_is_the_network_of_all_its_rotations():
+    """At d = ∞ they are orthogonal but for m: dm/dt = 2 (1 − m²) Σ_k k (c_k m^{k−1} − σ̂_k² m^{2k−1}), here for h_2."""
+    start = 0.2
+    problem = wl.Problem(
+        wl.data.single_index(math.inf, "h2(z)"), wl.neurons.ridge("h2(x)", inner="sphere"),
+        wl.initial.array([[start, math.sqrt(1 - start**2)]], "reduced"),
+    )  # fmt: skip
+    cone = wl.solve(problem, wl.ParticleFlow(1, "reduced", rtol=1e-10, atol=1e-12), 0.5, save=6)
+    path = solve_ivp(lambda t, m: 4 * (1 - m**2) * (m - m**3), (0, 0.5), [start], "LSODA", cone.times, rtol=1e-10)
+    np.testing.assert_allclose(cone.dataset["theta"].values[:, 0, 0], path.y[0], atol=1e-6)
 
 
 BAD = {
@@ -66,6 +81,7 @@ BAD = {
     "no horizon": (lambda: wl.overlap_flow("z", 0.1, 0.0), "t_end"),
     "one save": (lambda: wl.overlap_flow("z", 0.1, 1.0, save=1), "save"),
     "a level outside": (lambda: wl.overlap_flow("z", 0.1, 1.0).time_to(1.0), "level"),
+    "a link of two variables": (lambda: wl.overlap_flow(lambda z: z[0], 0.1, 1.0), "link"),
     "no link": (lambda: wl.overlap_flow(3.0, 0.1, 1.0), "activation"),
 }
 

@@ -31,9 +31,9 @@ from jax import Array
 
 from widelimit.errors import require, require_positive
 from widelimit.frozen import Value, argument
-from widelimit.problem.activations import Activation, Choice, activation
+from widelimit.problem.activations import Activation, Choice
 from widelimit.problem.data.nodes import normal_half, symmetric_rule
-from widelimit.theory.overlap_flow import NODES, Pair, pair_of
+from widelimit.theory.overlap_flow import NODES, Pair, link_of, pair_of
 
 SHARE = 0.25  # ϱ
 BLOCK = 4096  # samples between two looks
@@ -67,7 +67,7 @@ def _check_step(name: str, step: float | None) -> None:
 
 
 def _known(choice: Choice | None) -> Activation | None:
-    return None if choice is None else activation(choice)
+    return None if choice is None else link_of(choice)
 
 
 class OnlineSGD(Value):

@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 from scipy.integrate import quad, solve_ivp
 
+from widelimit.arguments import answer_of, array_of
 from widelimit.errors import is_finite, require, require_count, require_positive
 from widelimit.frozen import public_names
 from widelimit.potentials.labels import hermite_coefficients
@@ -80,6 +82,16 @@ class Pair:
             return math.inf
         return float(quad(lambda u: math.exp(u) / self.velocity(math.exp(u)), math.log(start), math.log(stop),
                           limit=200)[0])  # fmt: skip
+
+
+def link_of(choice: Choice) -> Activation:
+    """A link or an activation: a function of one variable that JAX can trace and differentiate."""
+    phi = activations.activation(choice)
+    z = jnp.linspace(-1.0, 1.0, 5)
+    answer_of(lambda z: jax.jvp(phi, (z,), (jnp.ones_like(z),)), "a link or activation", z)
+    seen = array_of("the values of a link", answer_of(phi, "a link or activation", z), "(n,)", "try 'h3(z)'")
+    require(len(seen) == len(z), "a link must give one number for every z", seen.shape, "try 'h3(z)'")
+    return phi
 
 
 def pair_of(link: Activation, sigma: Activation) -> Pair:
@@ -173,7 +185,8 @@ def overlap_flow(
     t_end, save   horizon, and how many equally spaced times to save at
     activation    σ of the neuron; the link itself if left out
 
-    A `ParticleFlow` of one neuron on the sphere at d = ∞ follows the same path.
+    A `ParticleFlow` of one neuron on the sphere, in full coordinates, follows the same path at every d; in reduced ones
+    a neuron stands for all its rotations, which together are another network.
 
     >>> import widelimit as wl
     >>> flow = wl.overlap_flow("h1(z)", start=0.001, t_end=1.0, save=3)  # dm/dt = 2 (1 − m²): tanh
@@ -185,10 +198,10 @@ def overlap_flow(
     require_positive("t_end", t_end, "10.0")
     require_count("save", save, "101")
     require(save >= 2, "save must be at least 2: the start and the end", save, "try save=101")
-    phi = activations.activation(link)
-    pair = pair_of(phi, phi if activation is None else activations.activation(activation))
-    times = np.linspace(0.0, float(t_end), int(save))
-    path = solve_ivp(lambda t, m: pair.velocity(m), (0.0, times[-1]), [float(start)], "LSODA", times,
+    phi = link_of(link)
+    pair = pair_of(phi, phi if activation is None else link_of(activation))
+    shares = np.linspace(0.0, 1.0, int(save))
+    path = solve_ivp(lambda _, m: t_end * pair.velocity(m), (0.0, 1.0), [float(start)], "LSODA", shares,
                      rtol=1e-11, atol=1e-13)  # fmt: skip
     require(path.success, "the flow must exist up to t_end", path.message, "shorten it")
-    return OverlapFlow(times, path.y[0], pair)
+    return OverlapFlow(t_end * shares, path.y[0], pair)

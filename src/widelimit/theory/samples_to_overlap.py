@@ -23,9 +23,10 @@ import numpy as np
 from widelimit.arguments import numbers_of, require_replicas, require_seed
 from widelimit.errors import is_finite, is_whole, require, require_keywords, require_nonnegative
 from widelimit.frozen import public_names
-from widelimit.problem.activations import Choice, activation
+from widelimit.problem.activations import Choice
 from widelimit.theory.filtered_pca import FilteredPCA
 from widelimit.theory.online_sgd import Law, OnlineSGD, Question
+from widelimit.theory.overlap_flow import link_of
 from widelimit.theory.rates import RESAMPLES, slope
 
 Learner = OnlineSGD | FilteredPCA
@@ -146,7 +147,7 @@ def samples_to_overlap(
     require_nonnegative("noise", asked["noise"], "0.1")
     require_replicas(asked["replicas"], FEWEST)
     require_seed(asked["seed"])
-    phi = activation(link)
+    phi = link_of(link)
     question = Question(phi, float(asked["noise"]), float(level), int(asked["replicas"]))
     samples = [learner.samples(question, d, np.random.default_rng((asked["seed"], d))) for d in spots]
     theory = learner.law(phi)
