@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from widelimit.theory.convergence_time import ConvergenceTime, convergence_time
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
+    from widelimit.theory.filtered_pca import FilteredPCA, filtered_pca
     from widelimit.theory.fitted_bound import FittedBound, fit_bound
     from widelimit.theory.flow_rate import FlowRate
     from widelimit.theory.gibbs import Gibbs, gibbs
@@ -70,13 +71,18 @@ if TYPE_CHECKING:
     from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
     from widelimit.theory.learning_curve import learning_curve
+    from widelimit.theory.learning_curves import LearningCurves, learning_curves
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.ntk import Kernel, ntk
+    from widelimit.theory.online_sgd import OnlineSGD
+    from widelimit.theory.overlap_flow import OverlapFlow, overlap_flow
+    from widelimit.theory.plateaus import Plateau, plateaus
     from widelimit.theory.proof_terms import ProofTerms, proof_terms
     from widelimit.theory.rates import Rates, rates
     from widelimit.theory.regime import Regime, Regimes, regime, regimes
     from widelimit.theory.relative_scale import RelativeScale, relative_scale
+    from widelimit.theory.samples_to_overlap import OverlapSamples, samples_to_overlap
     from widelimit.theory.stability import Modes, Stability, stability
     from widelimit.theory.stationarity import Stationarity, stationarity
     from widelimit.theory.verdict import Verdict
@@ -121,6 +127,12 @@ _HOMES = {
     "theory.convergence_time": ("ConvergenceTime", "convergence_time"),
     "theory.fitted_bound": ("FittedBound", "fit_bound"),
     "theory.proof_terms": ("ProofTerms", "proof_terms"),
+    "theory.learning_curves": ("LearningCurves", "learning_curves"),
+    "theory.plateaus": ("Plateau", "plateaus"),
+    "theory.overlap_flow": ("OverlapFlow", "overlap_flow"),
+    "theory.online_sgd": ("OnlineSGD",),
+    "theory.filtered_pca": ("FilteredPCA", "filtered_pca"),
+    "theory.samples_to_overlap": ("OverlapSamples", "samples_to_overlap"),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
     "interfaces.animation": ("animate",),

@@ -53,7 +53,10 @@ def made():
 def ran():
     """The same, of runs."""
     m = made()
+    cube = wl.solve(m.cube, wl.MeanField(4, check=False), 0.02, save=5)
     return types.SimpleNamespace(
+        cube=cube,
+        curves=wl.learning_curves(cube),
         solution=wl.solve(m.plain, m.sgd, 0.02, save=2),
         replicas=wl.solve(m.plain, m.sgd, 0.02, save=2, replicas=3),
         grid=wl.solve(m.noisy, wl.FiniteVolume(8, box=((0.0, 3.0),)), 0.02, save=2),
@@ -109,6 +112,16 @@ def light():
         "KernelFlow": (wl.KernelFlow, {"problem": m.plain, "x": theta, "y": np.ones(2)}),
         "kernel_regression": (wl.kernel_regression, {"problem": m.lazy, "x": np.ones((2, 2)), "ridge": 0.1}),
         "learning_curve": (wl.learning_curve, {"problem": m.plain, "powers": [0, 1], "sizes": [4, 8], "ridge": 0.1}),
+        "overlap_flow": (wl.overlap_flow, {"link": "h2(z)", "start": 0.1, "t_end": 1.0, "activation": "h2(z)",
+                         "save": 5}),
+        "OverlapFlow.time_to": (wl.overlap_flow("h2(z)", 0.1, 1.0).time_to, {"level": 0.5}),
+        "OnlineSGD": (wl.OnlineSGD, {"activation": "h2(z)", "step": 0.1}),
+        "FilteredPCA": (wl.FilteredPCA, {"share": 0.1}),
+        "filtered_pca": (wl.filtered_pca, {"x": theta, "y": np.array([1.0, 2.0]), "k": 1, "threshold": 0.5}),
+        "filtered_pca.overlap": (wl.filtered_pca(theta, np.array([1.0, 2.0])).overlap, {"truth": np.ones(6)}),
+        "samples_to_overlap": (wl.samples_to_overlap, {"learner": wl.FilteredPCA(), "link": "z",
+                               "dimensions": [2, 3, 4], "level": 0.5, "noise": 0.1, "replicas": 16, "seed": 0}),
+        "plateaus": (wl.plateaus, {"times": np.arange(5.0), "values": np.ones(5), "flat": 0.1, "ratio": 1.5}),
         "Cloud": (wl.Cloud, {"theta": line, "weights": np.array([0.5, 0.5]), "coordinates": ("r",)}),
         "Cloud.column": (cloud.column, {"coordinate": "r"}),
         "Cloud.mean": (cloud.mean, {"values": np.ones(2)}),
@@ -234,6 +247,10 @@ def heavy():
                       "confidence": 0.9, "seed": 0}),
         "proof_terms": (wl.proof_terms, {"problem": m.plain, "n": 4, "step": 0.01, "t_end": 0.02, "seed": 0, "save": 2,
                         "points": 8}),
+        "learning_curves": (wl.learning_curves, {"solution": r.cube, "order": 1}),
+        "LearningCurves.learning_time": (r.curves.learning_time, {"component": "z1", "share": 0.5}),
+        "LearningCurves.growth": (r.curves.growth, {"component": "z1", "start": 0.005, "end": 0.02}),
+        "LearningCurves.plateaus": (r.curves.plateaus, {"of": "risk", "flat": 0.1, "ratio": 1.5}),
         "gibbs": (wl.gibbs, {"problem": m.noisy, "points": 32, "on": m.grid, "n": 10, "seed": 0}),
         "cooling": (wl.cooling, {"problem": m.noisy, "betas": [10.0, 20.0]}),
         "decay": (wl.decay, {"problem": m.noisy, "solution": r.grid}),
@@ -357,6 +374,10 @@ def test_every_public_callable_has_a_door_in_the_table():
         "ProofTerms",
         "Stability",
         "Stationarity",
+        "LearningCurves",
+        "OverlapFlow",
+        "OverlapSamples",
+        "Plateau",
     }
     public = {f"{prefix}{name}" for prefix, home in homes.items() for name in dir(home) if called(getattr(home, name))}
     kinds = {name for name in public if "." in name and name.split(".")[1][0].isupper()}
@@ -366,6 +387,8 @@ def test_every_public_callable_has_a_door_in_the_table():
 MODULES = ("activations", "bounds", "data", "initial", "neurons", "observables", "regularisers", "schedules")
 HEAVY = {"linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
 HEAVY |= {"convergence_time", "fit_bound", "proof_terms"}
+MODULES = ("activations", "data", "initial", "neurons", "observables", "regularisers", "schedules")
+HEAVY = {"learning_curves", "linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
 HEAVY |= {"solve", "compare", "rates", "commute", "gibbs", "cooling", "decay", "particle_bias", "figure",
          "animate", "estimate", "resume", "observables.fluctuations", "observables.weak_residual"}  # fmt: skip
 

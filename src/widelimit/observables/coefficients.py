@@ -38,15 +38,19 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
     >>> round(wl.observables.coefficient(problem, "z1")(blind), 12)
     0.0
     """
-    g = _function(problem, basis)
+    observe = projection(problem, _function(problem, basis))
+    return lambda rho: float(observe(measure_of(rho, "coefficient")))
+
+
+def projection(problem: Problem, g: Callable[[np.ndarray], np.ndarray]) -> Callable[[Measure], np.ndarray]:
+    """An observer of E f(x; ρ) g(z) for functions g of the nodes z (J, k) with values (J,) or (J, several)."""
     law = problem.data
     plain = problem
     if problem.no_reduction and isinstance(law, Hypercube):
         plain = replace(problem, data=replace(law, d=math.inf))
     land = landscape(plain, reduced=True)
 
-    def observe(rho: Measure) -> float:
-        measure_of(rho, "coefficient")
+    def observe(rho: Measure) -> np.ndarray:
         is_full = tuple(rho.coordinates) != tuple(problem.reduced_coordinates)
         theta = np.asarray(reduce(problem, rho.theta)) if is_full else rho.theta
         return land.project(Cloud(theta, rho.weights, land.coordinates), g)  # type: ignore[attr-defined]

@@ -176,9 +176,9 @@ class FeatureLandscape(Landscape, eq=False):
         """Φ of many rows, (n, Q)."""
         return by_chunks(self.features, theta, self.held)
 
-    def project(self, rho: Rho, basis: Callable[[np.ndarray], np.ndarray]) -> float:
-        """E f(x; ρ) g(z), with g a function of the kept coordinates z (J, k)."""
+    def project(self, rho: Rho, basis: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """E f(x; ρ) g(z), with g one function of the kept coordinates z (J, k), or a column for each of several."""
         nodes, p = np.asarray(self.inputs), np.asarray(self.fit.p)
         step = len(p) // len(nodes)
         values = np.asarray(self.mean_features(*self.measure(rho)))[::step]
-        return float(np.sum(p[::step] * values * basis(nodes)))
+        return (p[::step] * values) @ basis(nodes)

@@ -85,6 +85,10 @@ class OfPolynomial(Labels, eq=False):
 
     def external(self, sigma: Activation, columns: Coordinates, theta: Array) -> Array:
         """V(θ)."""
+        return -(self.parts(sigma, columns, theta) @ self.coefficients)
+
+    def parts(self, sigma: Activation, columns: Coordinates, theta: Array) -> Array:
+        """E σ*(x; θ) h_α(z) of every neuron, (n, terms); in reduced coordinates too."""
         a, b, w = columns.split(theta)
         s, degrees = length(w), np.array([sum(alpha) for alpha in self.exponents])
         unit = w[:, : columns.kept] / jnp.where(s > 0, s, 1.0)[:, None]
@@ -92,7 +96,7 @@ class OfPolynomial(Labels, eq=False):
         monomials = jnp.prod(powers[:, np.array(self.exponents), np.arange(columns.kept)], axis=2)
         roots = [math.sqrt(math.factorial(sum(al)) / math.prod(map(math.factorial, al))) for al in self.exponents]
         seen = smoothed(sigma, int(degrees.max()), b, s)[:, degrees]
-        return -a * ((monomials * seen) @ (jnp.asarray(roots) * self.coefficients))
+        return a[:, None] * monomials * seen * jnp.asarray(roots)
 
     @property
     def first(self) -> Array:

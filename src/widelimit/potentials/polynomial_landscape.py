@@ -114,13 +114,13 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
         low, high = (_mean_power(inside, outside, n, self.penalty.columns.directions[0]) for n in _even(order))
         return jnp.outer(e, e) * jnp.sqrt(low * high)
 
-    def project(self, rho: Rho, basis: Callable[[np.ndarray], np.ndarray]) -> float:
-        """E f(x; ρ) g(z), with g a function of the kept coordinates z (J, k)."""
+    def project(self, rho: Rho, basis: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """E f(x; ρ) g(z), with g one function of the kept coordinates z (J, k), or a column for each of several."""
         theta, weights = self.measure(rho)
         a, b, w = self.penalty.columns.split(theta)
         m = b[:, None] + along(w[:, :-1], self.inputs)
         f = (weights * a) @ value(self.sigma, m, jnp.broadcast_to(w[:, -1:], m.shape))
-        return float(np.sum(np.asarray(self.masses * f) * basis(np.asarray(self.inputs))))
+        return np.asarray(self.masses * f) @ basis(np.asarray(self.inputs))
 
 
 def polynomial_landscape(data: MultiIndex, neuron: Ridge, penalty: Penalty, rung: Rung) -> PolynomialLandscape:
