@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
     from widelimit.theory.gibbs import Gibbs, gibbs
+    from widelimit.theory.hermite_spectrum import hermite
     from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
     from widelimit.theory.linearisation import Linearisation, linearise
@@ -70,7 +71,9 @@ if TYPE_CHECKING:
     from widelimit.theory.rates import Rates, rates
     from widelimit.theory.regime import Regime, Regimes, regime, regimes
     from widelimit.theory.relative_scale import RelativeScale, relative_scale
+    from widelimit.theory.spectrum import Spectrum
     from widelimit.theory.verdict import Verdict
+    from widelimit.theory.walsh_spectrum import walsh
 
 _HOMES = {
     "problem.problem": ("Problem",),
@@ -103,6 +106,9 @@ _HOMES = {
     "theory.linearisation": ("Linearisation", "linearise"),
     "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
     "theory.verdict": ("Verdict",),
+    "theory.spectrum": ("Spectrum",),
+    "theory.hermite_spectrum": ("hermite",),
+    "theory.walsh_spectrum": ("walsh",),
     "theory.relative_scale": ("RelativeScale", "relative_scale"),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
