@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from widelimit.theory.hermite_spectrum import hermite
     from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
+    from widelimit.theory.leap import Leap, leap
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.ntk import Kernel, ntk
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from widelimit.theory.regime import Regime, Regimes, regime, regimes
     from widelimit.theory.relative_scale import RelativeScale, relative_scale
     from widelimit.theory.spectrum import Spectrum
+    from widelimit.theory.sphere_spectrum import SphereSpectrum, gegenbauer
     from widelimit.theory.verdict import Verdict
     from widelimit.theory.walsh_spectrum import walsh
 
@@ -109,6 +111,8 @@ _HOMES = {
     "theory.spectrum": ("Spectrum",),
     "theory.hermite_spectrum": ("hermite",),
     "theory.walsh_spectrum": ("walsh",),
+    "theory.sphere_spectrum": ("SphereSpectrum", "gegenbauer"),
+    "theory.leap": ("Leap", "leap"),
     "theory.relative_scale": ("RelativeScale", "relative_scale"),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),

@@ -22,13 +22,11 @@ import numpy as np
 
 from widelimit.errors import require_count
 from widelimit.potentials.hermite import orthonormal_hermite
-from widelimit.problem.activations.kinks import kinks_of_expression, switches
 from widelimit.problem.data.target import Opaque, Target
 from widelimit.problem.data.unstructured import Empirical
 from widelimit.problem.expressions import Expression, Terms
 from widelimit.problem.grammar import VARIABLES
-from widelimit.problem.host_values import host_values
-from widelimit.theory.normal_integrals import normal_integrals
+from widelimit.theory.axis_integrals import NormalAxis, axis_integrals
 from widelimit.theory.normal_rules import normal_means
 from widelimit.theory.sampled_spectrum import spectrum_of_samples
 from widelimit.theory.separation import separated
@@ -151,8 +149,7 @@ def _multiplied(series: Series, factor: Series, places: list[int], order: int) -
 def _block(f: Target, k: int, order: int) -> tuple[Series, WithError]:
     """Coefficients and E f² of a function of the first k variables."""
     if k == 1:
-        cuts = kinks_of_expression(f) if isinstance(f, Expression) and switches(f) else ()
-        one = normal_integrals(lambda z: host_values(f, z[:, None]), order, cuts, f)
+        one = axis_integrals(f, order, NormalAxis())
         pairs = _pairs(one.values, one.errors)
         return {(n,): pair for n, pair in enumerate(pairs[:-1])}, pairs[-1]
     chosen = list(indices(k, order))

@@ -35,7 +35,7 @@ ROWS = 1 << 14
 Basis = Callable[[np.ndarray], np.ndarray]  # z (n, k) → e (n, m)
 
 
-class Means(NamedTuple):
+class NormalMeans(NamedTuple):
     """E f e, and E f² as the last entry; and their errors."""
 
     values: np.ndarray
@@ -50,14 +50,14 @@ class _Sums(NamedTuple):
     far: float
 
 
-def normal_means(f: Target, k: int, basis: Basis, d: float = math.inf) -> Means:
+def normal_means(f: Target, k: int, basis: Basis, d: float = math.inf) -> NormalMeans:
     """The means of a function of the first k coordinates; on the sphere |x|² = d if d is finite."""
     counts = counts_of(f, k, d, None) if k <= AXES else (RANDOM,) * k
     found = _sums(f, kept_rule(f, d, counts), basis)
     if k > AXES:
         sets = found.parts * SCRAMBLINGS
         errors = STANDARD_ERRORS * sets.std(axis=0, ddof=1) / math.sqrt(SCRAMBLINGS)
-        return Means(sets.mean(axis=0), errors)
+        return NormalMeans(sets.mean(axis=0), errors)
     other = _sums(f, kept_rule(f, d, other_counts(counts)), basis)
     values, others = found.parts.sum(axis=0), other.parts.sum(axis=0)
     apart = np.abs(values - others)
@@ -67,7 +67,7 @@ def normal_means(f: Target, k: int, basis: Basis, d: float = math.inf) -> Means:
             f"a target must be square integrable, E f(z)² < ∞, got {shown(f)}, which is not as far as quadrature can "
             "see: check where it grows or has poles."
         )
-    return Means(values, apart + ROUNDING * found.sizes)
+    return NormalMeans(values, apart + ROUNDING * found.sizes)
 
 
 def _sums(f: Target, rule: tuple[np.ndarray, np.ndarray], basis: Basis) -> _Sums:
