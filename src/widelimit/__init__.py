@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from widelimit.problem.problem import Problem
     from widelimit.solving.solution import Solution
     from widelimit.theory.commutation import commute
+    from widelimit.theory.complexity import Complexity, complexity
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
     from widelimit.theory.gibbs import Gibbs, gibbs
@@ -113,6 +114,7 @@ _HOMES = {
     "theory.walsh_spectrum": ("walsh",),
     "theory.sphere_spectrum": ("SphereSpectrum", "gegenbauer"),
     "theory.leap": ("Leap", "leap"),
+    "theory.complexity": ("Complexity", "complexity"),
     "theory.relative_scale": ("RelativeScale", "relative_scale"),
     "experiments.spec": ("Spec",),
     "interfaces.figures": ("figure",),
