@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from widelimit.problem.mobility import Mobility
     from widelimit.problem.problem import Problem
     from widelimit.solving.solution import Solution
+    from widelimit.theory.barron import Barron, barron
     from widelimit.theory.commutation import commute
     from widelimit.theory.complexity import Complexity, complexity
     from widelimit.theory.cooling import Cooling, cooling
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from widelimit.theory.leap import Leap, leap
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
+    from widelimit.theory.maurey import Approximation, approximation
     from widelimit.theory.ntk import Kernel, ntk
     from widelimit.theory.rates import Rates, rates
     from widelimit.theory.regime import Regime, Regimes, regime, regimes
@@ -114,6 +116,8 @@ _HOMES = {
     "theory.walsh_spectrum": ("walsh",),
     "theory.sphere_spectrum": ("SphereSpectrum", "gegenbauer"),
     "theory.leap": ("Leap", "leap"),
+    "theory.barron": ("Barron", "barron"),
+    "theory.maurey": ("Approximation", "approximation"),
     "theory.complexity": ("Complexity", "complexity"),
     "theory.relative_scale": ("RelativeScale", "relative_scale"),
     "experiments.spec": ("Spec",),
