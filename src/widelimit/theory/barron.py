@@ -47,6 +47,7 @@ from widelimit.theory.spectrum import WithError, finite
 from widelimit.theory.wave_packets import Key, Packets, packets_of
 from widelimit.theory.waves import Waves, no_waves
 
+SEEN = 1001  # points at which a function must be finite, 0 among them
 EXACT, UPPER = "on the whole space", "upper bound, of an extension from the ball"
 
 
@@ -155,15 +156,7 @@ def _of_packets(f: Expression, packets: Packets, r: float) -> Barron:
     sharp = not polynomial or (k == 1 and len(parts) == 1 and parts[0].sharp)
     meaning = EXACT if not polynomial else "smallest of all extensions from the ball" if sharp else UPPER
     route = next((p.route for p in parts if p.route != CLOSED), CLOSED)
-    return Barron(
-        f,
-        k,
-        r,
-        total,
-        meaning,
-        "closed form" if closed else "quadrature of the transform",
-        tuple(p.waves for p in parts),
-    )
+    return Barron(f, k, r, total, meaning, route, tuple(p.waves for p in parts))
 
 
 def _numerically(f: Target, k: int, r: float) -> Barron:
@@ -178,9 +171,8 @@ def _numerically(f: Target, k: int, r: float) -> Barron:
             f"a function of several variables must be smooth and decay, got {shown(f)}: multiply it by a Gaussian that "
             "is nearly 1 on the ball, such as exp(-(x1**2 + x2**2)/100)."
         )
+    seen = host_values(f, r * np.linspace(-1, 1, SEEN)[:, None])
+    require(bool(np.isfinite(seen).all()), "a function must be finite on |x| ≤ r", f, "avoid poles, lower the radius")
     cuts = kinks_of_expression(f) if isinstance(f, Expression) and switches(f) else ()
     found = reflected(lambda x: host_values(f, x[:, None]), r, cuts)
-    require(
-        bool(np.isfinite(found.waves.total)), "a function must be finite on |x| ≤ r", f, "avoid poles, lower the radius"
-    )
     return Barron(f, k, r, found.total, UPPER, REFLECTION, (lambda: found.waves,))

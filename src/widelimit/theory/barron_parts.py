@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import hyp1f1
 
 from widelimit.errors import InputError
-from widelimit.theory.frequency_rules import Moment, first_moment
+from widelimit.theory.frequency_rules import FirstMoment, first_moment
 from widelimit.theory.reflection import reflected
 from widelimit.theory.spectrum import WithError
 from widelimit.theory.wave_packets import Key, axis_transform
@@ -71,7 +71,7 @@ def transformed_part(still: Still, terms: dict[Key, complex]) -> NormPart:
         ranges.append((min(a - s for a, s in spread), max(a + s for a, s in spread)))
     order = np.argsort([*free, *fixed])
 
-    def waves_of(moment: Moment) -> Waves:
+    def waves_of(moment: FirstMoment) -> Waves:
         """With the axes in their places."""
         found = moment.waves
         return Waves(found.directions[:, order], found.frequencies, found.amplitudes, found.phases)

@@ -20,9 +20,9 @@ from widelimit.theory.spectrum import WithError
 from widelimit.theory.waves import Waves
 
 NODES = {1: 16, 2: 10, 3: 6}  # of a panel
-EVEN = {1: 400, 2: 24, 3: 12}  # panels of an axis
+EVEN = {1: 240, 2: 24, 3: 12}  # panels of an axis
 OCTAVES = {1: 1, 2: 10, 3: 6}
-GRID = {1: 1024, 2: 384, 3: 96}  # points of an axis of x
+GRID = {1: 640, 2: 384, 3: 96}  # points of an axis of x
 LEFT = 1e-9  # of the largest value: f has left the box
 BOXES = (6.0, 9.0, 14.0, 22.0, 35.0, 56.0, 90.0)
 ENDED = 1e-7  # relative, of the transform at the end of its axes
@@ -30,19 +30,21 @@ ENDED = 1e-7  # relative, of the transform at the end of its axes
 Transform = Callable[[Sequence[np.ndarray]], np.ndarray]  # nodes of every axis → f̂ on their tensor grid
 
 
-class Moment(NamedTuple):
+class FirstMoment(NamedTuple):
     """∫ |ω||f̂| dω with its error, and the waves at the nodes."""
 
     total: WithError
     waves: Waves
 
 
-def first_moment(transform: Transform, ranges: Sequence[tuple[float, float]], still: Sequence[float] = ()) -> Moment:
+def first_moment(
+    transform: Transform, ranges: Sequence[tuple[float, float]], still: Sequence[float] = ()
+) -> FirstMoment:
     """The moment over a box of frequencies; ``still`` are frequencies of further axes, which carry point masses."""
     m = len(ranges)
     fine, coarse = (_moment(transform, ranges, still, NODES[m] - less) for less in (0, 2))
     value = fine.total
-    return Moment(WithError(value, abs(value - coarse.total) + 1e-14 * value), fine)
+    return FirstMoment(WithError(value, abs(value - coarse.total) + 1e-14 * value), fine)
 
 
 def _moment(transform: Transform, ranges: Sequence[tuple[float, float]], still: Sequence[float], nodes: int) -> Waves:
@@ -64,23 +66,22 @@ def _axis(low: float, high: float, nodes: int, m: int) -> tuple[np.ndarray, np.n
     return (edges[:-1, None] + half * (x + 1)).ravel(), (half * w).ravel()
 
 
-def sampled_moment(f: Callable[[np.ndarray], np.ndarray], k: int) -> Moment | None:
+def sampled_moment(f: Callable[[np.ndarray], np.ndarray], k: int) -> FirstMoment | None:
     """The moment of a function of rows (n, k) that decays; None if it does not, or is too rough for the grid."""
-    found: list[Moment] = []
-    for box in _boxes(f, k):
-        for n in (GRID[k], GRID[k] * 3 // 4):
-            step = 2 * box / n
-            x = (np.arange(n) - n // 2) * step
-            y = f(np.stack([g.ravel() for g in np.meshgrid(*[x] * k, indexing="ij")], axis=1)).reshape((n,) * k)
-            reach = _band(y, step)
-            if reach is None:
-                return None
-            found.append(first_moment(_sums(y, x, step), [(-reach, reach)] * k))
+    found: list[FirstMoment] = []
+    for box, n in zip(_boxes(f, k), (GRID[k], GRID[k] * 3 // 4), strict=False):
+        step = 2 * box / n
+        x = (np.arange(n) - n // 2) * step
+        y = f(np.stack([g.ravel() for g in np.meshgrid(*[x] * k, indexing="ij")], axis=1)).reshape((n,) * k)
+        reach = _band(y, step) if np.isfinite(y).all() else None
+        if reach is None:
+            return None
+        found.append(first_moment(_sums(y, x, step), [(-reach, reach)] * k))
     if not found:
         return None
     totals = [moment.total.value for moment in found]
     error = found[0].total.error + max(totals) - min(totals)
-    return Moment(WithError(totals[0], error), found[0].waves)
+    return FirstMoment(WithError(totals[0], error), found[0].waves)
 
 
 def _boxes(f: Callable[[np.ndarray], np.ndarray], k: int) -> list[float]:
@@ -90,7 +91,7 @@ def _boxes(f: Callable[[np.ndarray], np.ndarray], k: int) -> list[float]:
         faces = np.stack([g.ravel() for g in np.meshgrid(*[ray] * k, indexing="ij")], axis=1)
         size = np.abs(f(faces))
         outer = np.abs(faces).max(axis=1) >= box * 0.999
-        if size.max() > 0 and size[outer].max() <= LEFT * size.max():
+        if 0 < size.max() < math.inf and size[outer].max() <= LEFT * size.max():
             return [box, 1.25 * box]
     return []
 
