@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from widelimit.errors import require, require_count
+from widelimit.interfaces.approximation_figures import approximation_figure
 from widelimit.interfaces.canvas import Look, LookOptions, Page
 from widelimit.interfaces.complexity_figures import complexity_figure
 from widelimit.interfaces.curves import curves_of, entries_of
@@ -20,6 +21,7 @@ from widelimit.theory.complexity import Complexity
 from widelimit.theory.coupling import Comparison
 from widelimit.theory.gibbs import Gibbs
 from widelimit.theory.linearisation import Linearisation
+from widelimit.theory.maurey import Approximation
 from widelimit.theory.rates import Rates
 from widelimit.theory.regime import Regimes
 
@@ -29,6 +31,7 @@ OWN: dict[type, Callable[[Any, Page], Figure]] = {
     Regimes: regimes_figure,
     Linearisation: linearisation_figure,
     Complexity: complexity_figure,
+    Approximation: approximation_figure,
 }
 
 
@@ -43,7 +46,7 @@ def figure(
     """The figure of one or more solutions, of solutions beside a Gibbs law, or of one of the records drawn alone.
 
     records     what `solve` and `gibbs` returned, also lists of them, and dictionaries, whose keys are the labels; or
-                what `compare`, `rates`, `linearise`, `regimes` or `complexity` returned, alone
+                what `compare`, `rates`, `linearise`, `regimes`, `complexity` or `approximation` returned, alone
 
     of solutions
 
