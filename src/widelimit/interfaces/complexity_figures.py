@@ -26,6 +26,9 @@ def complexity_figure(result: Complexity, page: Page) -> Figure:
         _draw_steps(panels[1], staircase)
     for axes in panels:
         finish(axes)
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    if staircase is not None:
+        panels[1].yaxis.set_major_locator(MaxNLocator(6, integer=True))
     return page.finished(panels)
 
 
@@ -47,7 +50,6 @@ def _draw_degrees(axes: Axes, result: Complexity) -> None:
     axes.set(
         xlabel=r"degree $\ell$", title="What the target has of each degree", ylim=(0, 1.15 * max([*norms, 1e-300]))
     )
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _draw_steps(axes: Axes, staircase: Leap) -> None:
@@ -55,16 +57,13 @@ def _draw_steps(axes: Axes, staircase: Leap) -> None:
     known = [0]
     for place, step in enumerate(staircase.steps):
         known.append(known[-1] + len(step.new))
-        long = step.length == staircase.leap and step.length > 0
-        colour = COLOURS[1] if long else COLOURS[0]
-        axes.plot([place, place, place + 1], [known[-2], known[-1], known[-1]], color=colour if long else COLOURS[0])
+        long = step.length == staircase.leap > 1
+        axes.plot([place, place, place + 1], [known[-2], known[-1], known[-1]], color=COLOURS[long])
         if len(staircase.steps) <= NAMED:
             axes.annotate(staircase.word(step.at), (place + 0.5, known[-1]), xytext=(0, 3), ha="center",
                           textcoords="offset points", fontsize="x-small", color="0.3")  # fmt: skip
-        if long and step.length > 1:
+        if long:
             axes.annotate(f"+{step.length}", (place, (known[-2] + known[-1]) / 2), xytext=(-3, 0), ha="right",
                           textcoords="offset points", fontsize="small", color=COLOURS[1])  # fmt: skip
     axes.set(xlabel="monomials, in the order in which they can be learnt", ylabel="variables known",
              title=f"Staircase: leap {staircase.leap}", ylim=(-0.1, known[-1] + 0.6))  # fmt: skip
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))

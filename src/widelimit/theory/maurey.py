@@ -22,7 +22,7 @@ import numpy as np
 from widelimit.arguments import instance_of, numbers_of, require_seed
 from widelimit.dynamics.methods import ParticleFlow
 from widelimit.dynamics.solve import solve
-from widelimit.errors import require, require_count
+from widelimit.errors import require, require_count, require_positive
 from widelimit.problem import initial, neurons
 from widelimit.problem.data.unstructured import empirical
 from widelimit.problem.host_values import host_values
@@ -31,6 +31,7 @@ from widelimit.theory.barron import Barron
 
 POINTS = {1: 512, 2: 1024, 3: 2048}  # of the ball at which the risk is taken
 AT_A_TIME = 1 << 21  # numbers
+MOST = 1_000_000  # neurons, and draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +112,11 @@ def approximation(
         barron.norm.value,
         "smooth the function",
     )
-    counts, chosen = (_whole(name, values) for name, values in (("widths", widths), ("trained", trained)))
+    counts, chosen = (_widths(name, values) for name, values in (("widths", widths), ("trained", trained)))
     require(len(counts) > 1, "a slope needs two widths or more", widths, "try widths=[10, 100]")
     require_count("draws", draws, "20")
-    require(draws >= 2, "an error bar needs two draws or more", draws, "try draws=20")
+    require(2 <= draws <= MOST, f"draws must be from 2, for an error bar, to {MOST}", draws, "try draws=20")
+    require_positive("t_end", t_end, "100.0")
     require_seed(seed)
     rng = np.random.default_rng(seed)
     x = ball_points(barron.k, barron.radius)
@@ -161,12 +163,11 @@ def _trained_risk(n: int, x: np.ndarray, y: np.ndarray, t_end: float, seed: int)
     return float(np.asarray(run.risk)[..., -1].min())
 
 
-def _whole(name: str, values: Sequence[int]) -> list[int]:
-    numbers = numbers_of(name, values, f"{name}=[10, 100]") if len(values) else ()
-    require(
-        all(n == int(n) >= 1 for n in numbers),
-        f"{name} must be whole numbers of at least 1",
-        values,
-        f"try {name}=[10, 100]",
-    )
+def _widths(name: str, values: Sequence[int]) -> list[int]:
+    """Whole numbers in a list; it may be empty for networks that are not trained."""
+    if name == "trained" and isinstance(values, list | tuple) and not values:
+        return []
+    numbers = numbers_of(name, values, f"{name}=[10, 100]")
+    good = all(n == int(n) and 1 <= n <= MOST for n in numbers)
+    require(good, f"{name} must be whole numbers from 1 to {MOST}", values, f"try {name}=[10, 100]")
     return [int(n) for n in numbers]
