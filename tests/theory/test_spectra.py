@@ -111,6 +111,15 @@ def test_any_function_has_the_coefficients_of_the_expression():
         assert abs(c.value - function.coefficients[k].value) <= c.error + function.coefficients[k].error
 
 
+def test_a_polynomial_expanded_exactly_has_the_coefficients_of_its_quadrature():
+    exact = wl.hermite("z**7 - 2*z**4 + z")
+    found = wl.hermite(lambda z: z**7 - 2 * z**4 + z, order=8)
+    for k in range(9):
+        value, error = exact.coefficients.get((k,), (0.0, 0.0))
+        assert abs(found.coefficients[(k,)].value - value) <= error + found.coefficients[(k,)].error
+    assert found.norm.value == pytest.approx(exact.norm.value, rel=1e-12)
+
+
 def test_parseval_of_a_polynomial_of_many_variables():
     """‖f‖² from the coefficients equals E f² by Monte Carlo within four standard errors."""
     text = "z1*z2**2 - z3**3 + 0.5*z4*z5*z6 + He2(z7)"

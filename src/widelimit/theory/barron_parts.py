@@ -107,7 +107,7 @@ def polynomial_part(terms: Powers, k: int, r: float) -> NormPart:
         found = reflected(np.polynomial.Polynomial([terms.get((n,), 0.0) for n in range(max(terms)[0] + 1)]), r)
         top = abs(sum(c * n[0] * r ** (n[0] - 1) for n, c in terms.items()))
         low = abs(sum(c * n[0] * (-r) ** (n[0] - 1) for n, c in terms.items()))
-        sharp = found.total.value <= max(top, low) * (1 + 1e-9) + found.total.error
+        sharp = abs(found.total.value - max(top, low)) <= 1e-9 * max(top, low) + found.total.error
         exact = WithError(max(top, low), 0.0) if sharp else found.total
         return NormPart(exact, lambda: found.waves, CLOSED if sharp else REFLECTION, sharp)
     waves, total, powers = no_waves(k), 0.0, dict[int, Waves]()
