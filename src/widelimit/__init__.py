@@ -59,7 +59,9 @@ if TYPE_CHECKING:
     from widelimit.problem.problem import Problem
     from widelimit.solving.solution import Solution
     from widelimit.theory import bounds
+    from widelimit.theory.barron import Barron, barron
     from widelimit.theory.commutation import commute
+    from widelimit.theory.complexity import Complexity, complexity
     from widelimit.theory.convergence_time import ConvergenceTime, convergence_time
     from widelimit.theory.cooling import Cooling, cooling
     from widelimit.theory.coupling import Comparison, compare
@@ -67,13 +69,16 @@ if TYPE_CHECKING:
     from widelimit.theory.fitted_bound import FittedBound, fit_bound
     from widelimit.theory.flow_rate import FlowRate
     from widelimit.theory.gibbs import Gibbs, gibbs
+    from widelimit.theory.hermite_spectrum import hermite
     from widelimit.theory.initial_support import InitialSupport, initial_support
     from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
+    from widelimit.theory.leap import Leap, leap
     from widelimit.theory.learning_curve import learning_curve
     from widelimit.theory.learning_curves import LearningCurves, learning_curves
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
+    from widelimit.theory.maurey import Approximation, approximation
     from widelimit.theory.ntk import Kernel, ntk
     from widelimit.theory.online_sgd import OnlineSGD
     from widelimit.theory.overlap_flow import OverlapFlow, overlap_flow
@@ -83,9 +88,12 @@ if TYPE_CHECKING:
     from widelimit.theory.regime import Regime, Regimes, regime, regimes
     from widelimit.theory.relative_scale import RelativeScale, relative_scale
     from widelimit.theory.samples_to_overlap import OverlapSamples, samples_to_overlap
+    from widelimit.theory.spectrum import Spectrum
+    from widelimit.theory.sphere_spectrum import SphereSpectrum, gegenbauer
     from widelimit.theory.stability import Modes, Stability, stability
     from widelimit.theory.stationarity import Stationarity, stationarity
     from widelimit.theory.verdict import Verdict
+    from widelimit.theory.walsh_spectrum import walsh
 
 _HOMES = {
     "problem.problem": ("Problem",),
@@ -119,6 +127,14 @@ _HOMES = {
     "theory.linearisation": ("Linearisation", "linearise"),
     "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
     "theory.verdict": ("Verdict",),
+    "theory.spectrum": ("Spectrum",),
+    "theory.hermite_spectrum": ("hermite",),
+    "theory.walsh_spectrum": ("walsh",),
+    "theory.sphere_spectrum": ("SphereSpectrum", "gegenbauer"),
+    "theory.leap": ("Leap", "leap"),
+    "theory.barron": ("Barron", "barron"),
+    "theory.maurey": ("Approximation", "approximation"),
+    "theory.complexity": ("Complexity", "complexity"),
     "theory.relative_scale": ("RelativeScale", "relative_scale"),
     "theory.stationarity": ("Stationarity", "stationarity"),
     "theory.stability": ("Modes", "Stability", "stability"),

@@ -214,6 +214,16 @@ def light():
                                     {"problem": m.cube, "basis": "z1",
                                      "rho": wl.Cloud([[1.0, 0.5, 1.0]], [1.0], ("a", "u", "r"))}),
         "observables.target_coefficient": (o.target_coefficient, {"problem": m.cube, "basis": "z1"}),
+        "hermite": (wl.hermite, {"link": "tanh(z)", "order": 3}),
+        "hermite of a function": (wl.hermite, {"link": np.tanh, "order": 3, "k": 1}),
+        "walsh": (wl.walsh, {"target": "max(z1, z2)", "order": 2}),
+        "gegenbauer": (wl.gegenbauer, {"target": "z1*z2", "d": 5, "order": 3}),
+        "leap": (wl.leap, {"target": "z1 + z1*z2", "law": "gauss"}),
+        "complexity": (wl.complexity, {"target": "z1 + z1*z2", "law": "sphere", "d": 5, "order": 3}),
+        "barron": (wl.barron, {"f": "x**2 + cos(x)", "radius": 1.0}),
+        "Barron.bound": (wl.barron("cos(x)", 1.0).bound, {"n": 10}),
+        "approximation": (wl.approximation, {"barron": wl.barron("cos(x)", 1.0), "widths": [4, 8], "draws": 2,
+                          "trained": [], "t_end": 1.0, "seed": 0}),
     }  # fmt: skip
 
 
@@ -378,6 +388,12 @@ def test_every_public_callable_has_a_door_in_the_table():
         "OverlapFlow",
         "OverlapSamples",
         "Plateau",
+        "Spectrum",
+        "SphereSpectrum",
+        "Leap",
+        "Complexity",
+        "Barron",
+        "Approximation",
     }
     public = {f"{prefix}{name}" for prefix, home in homes.items() for name in dir(home) if called(getattr(home, name))}
     kinds = {name for name in public if "." in name and name.split(".")[1][0].isupper()}

@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from widelimit.errors import require, require_count
+from widelimit.interfaces.approximation_figures import approximation_figure
 from widelimit.interfaces.canvas import Look, LookOptions, Page
+from widelimit.interfaces.complexity_figures import complexity_figure
 from widelimit.interfaces.curves import curves_of, entries_of
 from widelimit.interfaces.gap_figures import comparison_figure, rates_figure
 from widelimit.interfaces.learning_figures import learning_curves_figure, overlap_samples_figure
@@ -17,10 +19,12 @@ from widelimit.interfaces.noise_figures import noise_figure, require_grid
 from widelimit.interfaces.proof_figures import proof_figure
 from widelimit.interfaces.regime_figures import linearisation_figure, regimes_figure
 from widelimit.interfaces.solution_figures import Content, solution_figure
+from widelimit.theory.complexity import Complexity
 from widelimit.theory.coupling import Comparison
 from widelimit.theory.gibbs import Gibbs
 from widelimit.theory.learning_curves import LearningCurves
 from widelimit.theory.linearisation import Linearisation
+from widelimit.theory.maurey import Approximation
 from widelimit.theory.proof_terms import ProofTerms
 from widelimit.theory.rates import Rates
 from widelimit.theory.regime import Regimes
@@ -34,6 +38,8 @@ OWN: dict[type, Callable[[Any, Page], Figure]] = {
     Linearisation: linearisation_figure,
     LearningCurves: learning_curves_figure,
     OverlapSamples: overlap_samples_figure,
+    Complexity: complexity_figure,
+    Approximation: approximation_figure,
 }
 
 
@@ -48,8 +54,8 @@ def figure(
     """The figure of one or more solutions, of solutions beside a Gibbs law, or of one of the records drawn alone.
 
     records     what `solve` and `gibbs` returned, also lists of them, and dictionaries, whose keys are the labels; or
-                what `compare`, `rates`, `proof_terms`, `linearise`, `regimes`, `learning_curves` or
-                `samples_to_overlap` returned, alone
+                what `compare`, `rates`, `proof_terms`, `linearise`, `regimes`, `learning_curves`, `samples_to_overlap`,
+                `complexity` or `approximation` returned, alone
 
     of solutions
 
