@@ -72,9 +72,9 @@ if TYPE_CHECKING:
     from widelimit.theory.hermite_spectrum import hermite
     from widelimit.theory.initial_support import InitialSupport, initial_support
     from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
+    from widelimit.theory.kernel_learning_curve import kernel_learning_curve
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
     from widelimit.theory.leap import Leap, leap
-    from widelimit.theory.learning_curve import learning_curve
     from widelimit.theory.learning_curves import LearningCurves, learning_curves
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
@@ -123,7 +123,7 @@ _HOMES = {
     "theory.rates": ("Rates", "rates"),
     "theory.commutation": ("commute",),
     "theory.lazy_lemmas": ("Lemma", "lazy_lemmas"),
-    "theory.learning_curve": ("learning_curve",),
+    "theory.kernel_learning_curve": ("kernel_learning_curve",),
     "theory.linearisation": ("Linearisation", "linearise"),
     "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
     "theory.verdict": ("Verdict",),

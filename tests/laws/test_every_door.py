@@ -111,7 +111,7 @@ def light():
         "ntk": (wl.ntk, {"problem": m.plain, "x": theta, "x2": theta, "rho": theta}),
         "KernelFlow": (wl.KernelFlow, {"problem": m.plain, "x": theta, "y": np.ones(2)}),
         "kernel_regression": (wl.kernel_regression, {"problem": m.lazy, "x": np.ones((2, 2)), "ridge": 0.1}),
-        "learning_curve": (wl.learning_curve, {"problem": m.plain, "powers": [0, 1], "sizes": [4, 8], "ridge": 0.1}),
+        "kernel_learning_curve": (wl.kernel_learning_curve, {"problem": m.plain, "powers": [0, 1], "sizes": [4, 8], "ridge": 0.1}),
         "overlap_flow": (wl.overlap_flow, {"link": "h2(z)", "start": 0.1, "t_end": 1.0, "activation": "h2(z)",
                          "save": 5}),
         "OverlapFlow.time_to": (wl.overlap_flow("h2(z)", 0.1, 1.0).time_to, {"level": 0.5}),

@@ -48,7 +48,7 @@ class Spectrum(NamedTuple):
     rest: float
 
 
-def learning_curve(problem: Problem, powers: ArrayLike, sizes: ArrayLike, ridge: float = 0.0) -> np.ndarray:
+def kernel_learning_curve(problem: Problem, powers: ArrayLike, sizes: ArrayLike, ridge: float = 0.0) -> np.ndarray:
     """The risk that kernel regression on n inputs drawn from the sphere |x|² = d will have, for every n in ``sizes``.
 
     problem  whose tangent kernel it is; its data give d only
@@ -61,10 +61,10 @@ def learning_curve(problem: Problem, powers: ArrayLike, sizes: ArrayLike, ridge:
     >>> import widelimit as wl
     >>> start = wl.initial.gaussian(0.7, a=wl.initial.normal())
     >>> problem = wl.Problem(wl.data.sphere(24, "z1"), wl.neurons.ridge("exp(x)", outer="trained"), start)
-    >>> wl.learning_curve(problem, [0, 1, 1, 1], [250, 1000, 10000]).round(1)  # 3 without samples; then 2, 1 and 0
+    >>> wl.kernel_learning_curve(problem, [0, 1, 1, 1], [250, 1000, 10000]).round(1)  # 3 without samples; then 2, 1 and 0
     array([2., 1., 0.])
     """
-    instance_of(Problem, problem, "learning_curve", "build one first")
+    instance_of(Problem, problem, "kernel_learning_curve", "build one first")
     p = np.array(numbers_of("powers", powers, "[0, 1, 1]"))
     require(bool((p >= 0).all()), "powers must be numbers >= 0", powers, "try [0, 1, 1]")
     n = np.array(numbers_of("sizes", sizes, "[100, 1000]"))

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import eval_gegenbauer
 
 import widelimit as wl
-from widelimit.theory.learning_curve import spectrum
+from widelimit.theory.kernel_learning_curve import spectrum
 
 i = wl.initial
 POWERS = [0.0, 1.0, 1.0, 1.0]  # as much of degree 1 as of 2 and of 3
@@ -71,19 +71,19 @@ def test_a_high_dimension_has_plateaus():
     B = [d**k / math.factorial(k) for k in range(5)]
     for level in (1, 2, 3):
         sizes = math.sqrt(B[level] * B[level + 1]) * np.array([0.3, 1.0, 3.0])
-        np.testing.assert_allclose(wl.learning_curve(lazy(d), POWERS, sizes), 3.0 - level, atol=0.12)
+        np.testing.assert_allclose(wl.kernel_learning_curve(lazy(d), POWERS, sizes), 3.0 - level, atol=0.12)
 
 
 def test_what_is_not_learned_and_what_is():
-    risk = wl.learning_curve(lazy(24), POWERS, [1e7], ridge=1e9)[0]
+    risk = wl.kernel_learning_curve(lazy(24), POWERS, [1e7], ridge=1e9)[0]
     assert risk == pytest.approx(3.0, rel=1e-4)  # a ridge that lets nothing through
     line = wl.Problem(wl.data.sphere(24, "z1"), wl.neurons.ridge("x"), i.gaussian(1.0))  # K = ⟨x, x'⟩: 24 functions
-    np.testing.assert_allclose(wl.learning_curve(line, POWERS, [24, 48]), [math.inf, 4.0])  # 2/(1 − 24/48)
-    np.testing.assert_allclose(wl.learning_curve(line, POWERS[:2], [12, 48]), [0.5, 0.0], atol=1e-12)
+    np.testing.assert_allclose(wl.kernel_learning_curve(line, POWERS, [24, 48]), [math.inf, 4.0])  # 2/(1 − 24/48)
+    np.testing.assert_allclose(wl.kernel_learning_curve(line, POWERS[:2], [12, 48]), [0.5, 0.0], atol=1e-12)
     x, parts = rows(24, 6, np.random.default_rng(0))
     given = wl.Problem(wl.data.empirical(x, parts[:, 0]), lazy(24).neuron, i.array(np.ones((2, 25))))
     with pytest.raises(wl.InputError, match="start that is gaussian or sphere, got array"):
-        wl.learning_curve(given, POWERS, [100])
+        wl.kernel_learning_curve(given, POWERS, [100])
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
@@ -108,7 +108,7 @@ def test_the_staircase_is_the_predicted_one():
     flat. The width of h has been chosen by the prediction alone: within 10 % of the first plateau over a factor
     of two in n, the third reached with 6,500 samples. The sizes 230 and 1000 are where 2 and 1 are predicted."""
     sizes = np.array([n for n, _ in SIZES])
-    predicted = wl.learning_curve(lazy(24), POWERS, sizes)
+    predicted = wl.kernel_learning_curve(lazy(24), POWERS, sizes)
     found, error = np.array([measured(24, n, draws) for n, draws in SIZES]).T
     assert (np.abs(found / predicted - 1) < 0.03 + 3 * error / predicted).all() and (error < 0.05 * predicted).all()
     at = dict(zip(sizes.tolist(), found, strict=True))
@@ -121,7 +121,7 @@ def test_a_kernel_with_a_long_tail_is_predicted_too():
     for n, draws in ((100, 24), (830, 6), (4000, 2)):
         found, error = measured(24, n, draws, "relu")
         assert found == pytest.approx(
-            float(wl.learning_curve(lazy(24, "relu"), POWERS, [n])[0]), rel=0.03, abs=3 * error
+            float(wl.kernel_learning_curve(lazy(24, "relu"), POWERS, [n])[0]), rel=0.03, abs=3 * error
         )
 
 
@@ -130,5 +130,5 @@ def test_the_first_plateau_is_flat_where_the_dimension_is_large():
     """d = 200: the risk stays within 6 % of ‖P_{>1} f*‖² = 2 from 3,000 to 6,000 samples."""
     for n in (3000, 6000):
         found, _ = measured(200, n, 2)
-        assert found == pytest.approx(float(wl.learning_curve(lazy(200), POWERS, [n])[0]), rel=0.03)
+        assert found == pytest.approx(float(wl.kernel_learning_curve(lazy(200), POWERS, [n])[0]), rel=0.03)
         assert found == pytest.approx(2.0, rel=0.06)
