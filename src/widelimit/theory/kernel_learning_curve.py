@@ -61,7 +61,7 @@ def kernel_learning_curve(problem: Problem, powers: ArrayLike, sizes: ArrayLike,
     >>> import widelimit as wl
     >>> start = wl.initial.gaussian(0.7, a=wl.initial.normal())
     >>> problem = wl.Problem(wl.data.sphere(24, "z1"), wl.neurons.ridge("exp(x)", outer="trained"), start)
-    >>> wl.kernel_learning_curve(problem, [0, 1, 1, 1], [250, 1000, 10000]).round(1)  # 3 without samples; then 2, 1 and 0
+    >>> wl.kernel_learning_curve(problem, [0, 1, 1, 1], [250, 1000, 10000]).round(1)  # 3 without samples
     array([2., 1., 0.])
     """
     instance_of(Problem, problem, "kernel_learning_curve", "build one first")
