@@ -66,7 +66,9 @@ if TYPE_CHECKING:
     from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
+    from widelimit.theory.network_plan import NetworkPlan
     from widelimit.theory.ntk import Kernel, ntk
+    from widelimit.theory.planner import plan
     from widelimit.theory.rates import Rates, rates
     from widelimit.theory.regime import Regime, Regimes, regime, regimes
     from widelimit.theory.relative_scale import RelativeScale, relative_scale
@@ -96,7 +98,9 @@ _HOMES = {
     "theory.coupling": ("Comparison", "compare"),
     "theory.gibbs": ("Gibbs", "gibbs"),
     "theory.kernel_flow": ("KernelFlow", "kernel_regression"),
+    "theory.network_plan": ("NetworkPlan",),
     "theory.ntk": ("Kernel", "ntk"),
+    "theory.planner": ("plan",),
     "theory.rates": ("Rates", "rates"),
     "theory.commutation": ("commute",),
     "theory.lazy_lemmas": ("Lemma", "lazy_lemmas"),

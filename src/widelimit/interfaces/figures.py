@@ -13,11 +13,13 @@ from widelimit.interfaces.canvas import Look, LookOptions, Page
 from widelimit.interfaces.curves import curves_of, entries_of
 from widelimit.interfaces.gap_figures import comparison_figure, rates_figure
 from widelimit.interfaces.noise_figures import noise_figure, require_grid
+from widelimit.interfaces.plan_figures import plan_figure
 from widelimit.interfaces.regime_figures import linearisation_figure, regimes_figure
 from widelimit.interfaces.solution_figures import Content, solution_figure
 from widelimit.theory.coupling import Comparison
 from widelimit.theory.gibbs import Gibbs
 from widelimit.theory.linearisation import Linearisation
+from widelimit.theory.network_plan import NetworkPlan
 from widelimit.theory.rates import Rates
 from widelimit.theory.regime import Regimes
 
@@ -26,6 +28,7 @@ OWN: dict[type, Callable[[Any, Page], Figure]] = {
     Rates: rates_figure,
     Regimes: regimes_figure,
     Linearisation: linearisation_figure,
+    NetworkPlan: plan_figure,
 }
 
 
@@ -40,7 +43,7 @@ def figure(
     """The figure of one or more solutions, of solutions beside a Gibbs law, or of one of the records drawn alone.
 
     records     what `solve` and `gibbs` returned, also lists of them, and dictionaries, whose keys are the labels; or
-                what `compare`, `rates`, `linearise` or `regimes` returned, alone
+                what `compare`, `rates`, `linearise`, `regimes` or `plan` returned, alone
 
     of solutions
 
