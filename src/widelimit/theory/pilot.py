@@ -14,7 +14,8 @@ pairs from R runs.  Reference: [mmm19].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ class Curves(NamedTuple):
     gaps     of each run
     times    (time,)
     error    how far a gap may be off: that of the limit and of the risk of a network together
+    scale    largest risk of the limit
     seconds  of one of the runs, compilation included
     outcome  "done", or why the runs ended
     """
@@ -42,6 +44,7 @@ class Curves(NamedTuple):
     gaps: np.ndarray
     times: np.ndarray
     error: float
+    scale: float
     seconds: float
     outcome: str
 
@@ -78,6 +81,12 @@ class Pilot:
         """The size that sup_t |R_N − R| keeps below with a probability."""
         return above(self.width_part(n)[:, None] + self.step_part(step), probability)
 
+    def weighed(self, n: float, step: float, largest: np.ndarray) -> Pilot:
+        """The pilot times a number, so that it foretells the mean square of sup_t |gap| that runs elsewhere had."""
+        foretold = np.abs(self.width_part(n)[:, None] + self.step_part(step)).max(axis=-1)
+        ratio = math.sqrt(float(np.mean(largest**2)) / max(float(np.mean(foretold**2)), 1e-300))
+        return replace(self, width=ratio * self.width, rest=ratio * self.rest)
+
 
 def above(gaps: np.ndarray, probability: float) -> float:
     """The quantile of sup_t |gap|, gaps (…, time)."""
@@ -107,9 +116,9 @@ class Trials:
         return self._beside_the_limit(n, step, runs, seed, together=False)[1]
 
     def pilot(self, n: int, step: float, runs: int, seed: int) -> Pilot | None:
-        """SGD and the particle flow on one coupling, beside the limit; None if a run diverges."""
+        """SGD and the particle flow on one coupling, beside the limit; None if SGD diverges or follows nothing."""
         flow, sgd = self._beside_the_limit(n, step, runs, seed, together=True)
-        if flow is None or sgd.outcome != "done":
+        if flow is None:
             return None
         return Pilot(n, step, flow.gaps, sgd.gaps - flow.gaps, max(flow.error, sgd.error))
 
@@ -121,10 +130,11 @@ class Trials:
         times = Coupling(n, step, self.t_end, save=SAVES).times
         sgd = self._solved(problem, SGD(n, step, stepwise=together and problem.is_noisy), runs, seed, times)
         limit = self._limit(step, times)
-        if not together or sgd.outcome != "done":
-            return None, _curves(sgd, limit, runs)
+        found = _curves(sgd, limit, runs)
+        if not together or sgd.outcome != "done" or above(found.gaps, 0.5) > found.scale:
+            return None, found
         flow = self._solved(problem, ParticleFlow(n, noise_step=step), runs, seed, times)
-        return _curves(flow, limit, runs), _curves(sgd, limit, runs)
+        return _curves(flow, limit, runs), found
 
     def _limit(self, step: float, times: list[float]) -> Solution:
         method = limit_method(self.problem, self.points, step)
@@ -142,4 +152,6 @@ def _curves(runs: Solution, limit: Solution, count: int) -> Curves:
     reached = len(runs.times)
     error = float(np.max(limit.error)) + float(np.max(runs.error, initial=0.0))
     gaps = runs.risk - limit.risk[:reached]
-    return Curves(gaps, runs.times, error, runs.dataset.attrs["wall_time"] / count, runs.outcome)
+    return Curves(
+        gaps, runs.times, error, float(np.max(limit.risk)), runs.dataset.attrs["wall_time"] / count, runs.outcome
+    )

@@ -4,8 +4,8 @@
 
 1. Pilot   a few runs at a small width and a large step; known exponents carry them over (widelimit.theory.pilot).
 2. Choose  the cheapest (N, ε) on a grid of ratios that should do, and pilot nearer to it until the choice stays.
-3. Verify  by fresh runs, of other seeds. If too few of them stay below the tolerance, or all stay far below, the target
-           of the choice is moved by as much, and others verify.
+3. Verify  by fresh runs, of other seeds. How large their gaps are, beside what was foretold, weighs the pilot anew; if
+           too few stay below the tolerance, or the choice now looks wasteful, others verify another one.
 
 The choice aims at a failure rate of (1 − confidence)/3: a plan right at the confidence would fail half of its tests.
 The supremum is over 21 times. The fluctuations of width and step add in squares, so that at the cheapest choice they
@@ -40,10 +40,11 @@ FIRST_WIDTH, FEWEST, MOST = 64, 4, 2**14  # neurons
 SMALLEST = 2.0**-22  # step, as a share of the horizon
 LARGER = 4.0  # step that may be tried, in units of one that has been seen to work
 WIDTHS, STEPS = 2**0.5, 2**0.125  # ratios of the grid: every width is compiled for itself, steps are not
-PILOTS, ROUNDS, ATTEMPTS = 24, 5, 5
+PILOTS, ROUNDS, ATTEMPTS = 16, 5, 5
 NEAR = (4.0, 1.5)  # ratios of widths and of steps over which a pilot is carried
 SHARE = 1 / 3  # of the failures allowed that the choice aims at
-LOOSE, TIGHTER, STEADY = 0.75, 0.85, 0.95  # a gap below LOOSE times the tolerance is too little; how targets are moved
+TIGHTER = 0.9  # factor of the target after a choice that failed
+WASTE = 1.5  # ratio of costs from which on a plan that holds is given up for a cheaper one
 FLOOR = 2.0  # times the error of a gap, which a tolerance must exceed
 
 
@@ -97,6 +98,11 @@ def plan(
     return _Planner(trials, float(tolerance), float(confidence), runs, seed).found()
 
 
+def aimed(confidence: float) -> float:
+    """The probability that a choice aims at."""
+    return 1 - SHARE * (1 - confidence)
+
+
 class _Choice(NamedTuple):
     n: int
     step: float
@@ -115,7 +121,7 @@ class _Planner:
     @property
     def aim(self) -> float:
         """The probability that the choice aims at."""
-        return 1 - SHARE * (1 - self.confidence)
+        return aimed(self.confidence)
 
     def found(self) -> NetworkPlan:
         """Pilot, choose, verify."""
@@ -123,7 +129,7 @@ class _Planner:
         seeds = self._seeds()
         pilot = self._first(seeds)
         self._require_reachable(pilot)
-        target = STEADY * self.tolerance
+        target = self.tolerance
         for _ in range(ROUNDS):
             stages.append(self._told("pilot", pilot))
             choice, here = self._cheapest(pilot, target), _Choice(pilot.n, pilot.step)
@@ -134,33 +140,38 @@ class _Planner:
         return self._verified(pilot, target, stages, seeds)
 
     def _verified(self, pilot: Pilot, target: float, stages: list[Stage], seeds: Iterator[int]) -> NetworkPlan:
-        """The plan of the first choice that fresh runs confirm, or the last one that was tried."""
-        tightened, plan = False, None
+        """The plan of a choice that fresh runs confirm and do not find wasteful, or the last that was confirmed."""
+        tried: list[NetworkPlan] = []
         for _ in range(ATTEMPTS):
             choice = self._cheapest(pilot, target)
             curves = self.trials.fresh(*choice, self.runs, next(seeds))
             if curves.outcome != "done":
-                target, tightened = TIGHTER * target, True
+                target *= TIGHTER
                 continue
-            gap, worst = above(curves.gaps, self.confidence), above(curves.gaps, self.aim)
-            inside = float(np.mean(np.abs(curves.gaps).max(axis=1) <= self.tolerance))
-            stages.append(Stage("verify", choice.n, choice.step, gap, math.nan, math.nan, inside))
-            plan = self._plan(choice, pilot, curves, stages)
-            if plan.holds and (tightened or worst >= LOOSE * self.tolerance):
-                return plan
-            tightened = tightened or not plan.holds
-            target *= STEADY * self.tolerance / worst if plan.holds else min(TIGHTER, self.tolerance / gap)
-        if plan is None:
+            tried.append(self._plan(choice, pilot, curves, stages))
+            found = tried[-1]
+            pilot = pilot.weighed(*choice, found.largest)
+            if not found.holds:
+                target *= TIGHTER
+                continue
+            better = self._cheapest(pilot, target)
+            if choice.n / choice.step <= WASTE * better.n / better.step:
+                break
+        if not tried:
             raise Diverged(f"SGD diverged at every step down to {choice.step:.2g} with {choice.n} neurons.", None)
-        return plan
+        return next((found for found in reversed(tried) if found.holds), max(tried, key=lambda found: found.inside))
 
     def _plan(self, choice: _Choice, pilot: Pilot, curves: Curves, stages: list[Stage]) -> NetworkPlan:
+        """A choice with the gaps of its fresh runs, which become the last of the stages."""
         width, rest = (
             above(part, self.confidence) for part in (pilot.width_part(choice.n), pilot.step_part(choice.step))
         )
+        inside = float(np.mean(np.abs(curves.gaps).max(axis=1) <= self.tolerance))
+        gap = above(curves.gaps, self.confidence)
+        stages.append(Stage("verify", choice.n, choice.step, gap, math.nan, math.nan, inside))
         return NetworkPlan(
-            *choice, self.trials.t_end, self.tolerance, self.confidence, curves.gaps, curves.times, width, rest,
-            curves.error, curves.seconds, tuple(stages),
+            choice.n, choice.step, self.trials.t_end, self.tolerance, self.confidence, curves.gaps, curves.times,
+            width, rest, curves.error, curves.seconds, tuple(stages),
         )  # fmt: skip
 
     def _told(self, kind: str, pilot: Pilot) -> Stage:
@@ -176,7 +187,7 @@ class _Planner:
     def _first(self, seeds: Iterator[int]) -> Pilot:
         """A pilot at a small width and a step at which nothing diverges."""
         t_end, parameters = self.trials.t_end, self.trials.problem.D
-        step = min(t_end / 16, 1 / (4 * parameters))
+        step = min(t_end / 16, 1 / (8 * parameters))
         while step > SMALLEST * t_end:
             pilot = self.trials.pilot(FIRST_WIDTH, step, PILOTS, next(seeds))
             if pilot is not None:
@@ -218,10 +229,10 @@ class _Planner:
             return best
         width = above(pilot.width_part(MOST), self.aim)
         part, left = ("width", width) if width > target else ("step", pilot.quantile(MOST, finest, self.aim))
-        most = f"{MOST} neurons" if part == "width" else f"a step of {finest:.2g}"
+        most = f"{MOST} neurons leave" if part == "width" else f"a step of {finest:.2g} leaves"
         raise InputError(
             f"tolerance must be within reach of {MOST} neurons and steps of {finest:.2g}, got {self.tolerance:g}: the "
-            f"floor is the {part}, {most} leave a gap of about {left:.2g}."
+            f"floor is the {part}, {most} a gap of about {left:.2g}."
         )
 
     def _largest_step(self, pilot: Pilot, n: int, ends: tuple[float, float], target: float) -> float | None:
