@@ -95,13 +95,13 @@ def agrees(fit, exponent, width):
 
 @pytest.mark.slow
 def test_tracers_and_neurons_part_like_one_over_root_n():
-    fit = wl.rates(problem(), "n", [25, 50, 100], step=0.02, t_end=0.1, replicas=16, chain=("ND", "PD"), points=2000)
+    fit = wl.rates(problem(), "n", [25, 50, 100], step=0.02, t_end=0.1, replicas=16, chain=("ND", "PD"))
     assert agrees(fit.exponent("ND–PD", "distance"), -0.5, 0.2), fit
 
 
 @pytest.mark.slow
 def test_euler_has_order_one_for_additive_noise():
-    fit = wl.rates(problem(), "step", [0.005, 0.01, 0.02], n=40, t_end=0.2, replicas=12, chain=("PD", "GD"))
+    fit = wl.rates(problem(), "step", [0.005, 0.01, 0.02], n=40, t_end=0.2, replicas=16, chain=("PD", "GD"))
     assert agrees(fit.exponent("PD–GD", "distance"), 1.0, 0.2), fit
 
 
@@ -124,5 +124,5 @@ def test_on_independent_paths_the_distances_do_not_fall():
 
 def _apart(p, one, two, t_end):
     """Mean distance of the neurons at the end."""
-    ends = [wl.solve(p, m, t_end, save=2, replicas=4).dataset["final"].values for m in (one, two)]
+    ends = [wl.solve(p, m, t_end, save=2, replicas=16).dataset["final"].values for m in (one, two)]
     return float(np.linalg.norm(ends[0] - ends[1], axis=-1).mean())

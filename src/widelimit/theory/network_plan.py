@@ -41,7 +41,7 @@ class NetworkPlan:
     width_part   of the gap at the confidence, as the last pilot has it: R_PD − R
     step_part    R_SGD − R_PD
     error        how far a gap may be off: the limit is not known better
-    seconds      of one such run on this machine, when many run side by side
+    seconds      of one such run on this machine, when many run side by side, compiling included
     stages       the pilots and verifications that led here
 
     >>> gaps = np.array([[0.0, 0.02], [0.0, -0.01]])
@@ -103,7 +103,8 @@ class NetworkPlan:
         return (
             f"n = {self.n} and step = {self.step:.3g} {verb}: {round(self.inside * runs)} of {runs} fresh runs stay "
             f"within {self.tolerance:g} of the limit up to t = {self.t_end:g} (largest gap {self.largest.max():.3g}), "
-            f"{self.steps} steps and about {self.seconds:.2g} s each; the {self.dominates} dominates."
+            f"{self.steps} steps and about {self.seconds:.2g} s each, compiling included; "
+            f"the {self.dominates} dominates."
         )
 
     def table(self) -> list[dict[str, str | float]]:
