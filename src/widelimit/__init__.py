@@ -79,9 +79,11 @@ if TYPE_CHECKING:
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.maurey import Approximation, approximation
+    from widelimit.theory.network_plan import NetworkPlan
     from widelimit.theory.ntk import Kernel, ntk
     from widelimit.theory.online_sgd import OnlineSGD
     from widelimit.theory.overlap_flow import OverlapFlow, overlap_flow
+    from widelimit.theory.planner import plan
     from widelimit.theory.plateaus import Plateau, plateaus
     from widelimit.theory.proof_terms import ProofTerms, proof_terms
     from widelimit.theory.rates import Rates, rates
@@ -119,7 +121,9 @@ _HOMES = {
     "theory.coupling": ("Comparison", "compare"),
     "theory.gibbs": ("Gibbs", "gibbs"),
     "theory.kernel_flow": ("KernelFlow", "kernel_regression"),
+    "theory.network_plan": ("NetworkPlan",),
     "theory.ntk": ("Kernel", "ntk"),
+    "theory.planner": ("plan",),
     "theory.rates": ("Rates", "rates"),
     "theory.commutation": ("commute",),
     "theory.lazy_lemmas": ("Lemma", "lazy_lemmas"),

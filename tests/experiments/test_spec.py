@@ -220,7 +220,6 @@ WRONG = {  # what is replaced, by what, and what must be said
     "one method": ('"MeanField"', '"MeanField"\n[method.x]', ["method[2].x"]),
     "number for a table": ("[problem.initial]", "[problem]\ninitial = 3\n[z]", ["TOML"]),
     "infinite": ("d = 40", "d = inf", ["SGD", "finite", "inf"]),
-    "noise": ("ridge = 0.1", "beta = 3.0", ["MeanField", "beta", "3.0"]),
     "not toml": ("ridge = 0.1", "ridge = ", ["TOML", "line 3"]),
     "two keys": ("d = 40", "d = 40\nd = 41", ["TOML"]),
 }  # fmt: skip

@@ -83,14 +83,15 @@ def light():
         "reduce": (wl.reduce, {"problem": m.plain, "theta": theta}),
         "Mobility": (wl.Mobility, {"a": 1.0, "b": 0.5, "w": s.window(0.0, 1.0)}),
         "Mobility.at": (wl.Mobility().at, {"block": "a", "t": 0.5}),
-        "SGD": (wl.SGD, {"n": 4, "step": 0.1, "batch": 1, "dtype": "float64"}),
+        "SGD": (wl.SGD, {"n": 4, "step": 0.1, "batch": 1, "dtype": "float64", "stepwise": True}),
         "GD": (wl.GD, {"n": 4, "step": 0.1, "coordinates": "full"}),
         "ParticleFlow": (wl.ParticleFlow, {"n": 4, "coordinates": "full", "rtol": 1e-8, "atol": 1e-8,
-                         "noise_step": 1e-3, "stiff": False}),
+                         "noise_step": 1e-3, "stiff": False, "substeps": 2}),
         "NonlinearFlow": (wl.NonlinearFlow, {"n": 4, "coordinates": "full", "points": 8, "placement": "gauss",
-                          "rtol": 1e-8, "atol": 1e-8, "noise_step": 1e-3, "stiff": False}),
+                          "rtol": 1e-8, "atol": 1e-8, "noise_step": 1e-3, "stiff": False,
+                          "substeps": 2, "check": True}),
         "MeanField": (wl.MeanField, {"points": 8, "placement": "gauss", "rtol": 1e-8, "atol": 1e-8, "stiff": False,
-                      "check": True}),
+                      "check": True, "noise_step": 1e-3, "substeps": 2}),
         "FiniteVolume": (wl.FiniteVolume, {"cells": 8, "box": ((0.0, 3.0),), "step": 0.1, "tolerance": 1e-3,
                          "check": True}),
         "JKO": (wl.JKO, {"step": 0.1, "cells": 8, "check": False}),
@@ -242,6 +243,8 @@ def heavy():
         "rates": (wl.rates, {"problem": m.plain, "over": "n", "values": [4, 8, 16], "progress": False, "n": 4,
                   "step": 0.01, "t_end": 0.02, "seed": 0, "replicas": 4, "chain": ("PD", "GD"),
                   "coordinates": "reduced", "points": 8}),
+        "plan": (wl.plan, {"problem": m.plain, "tolerance": 0.5, "confidence": 0.5, "t_end": 0.02, "runs": 4, "seed": 0,
+                 "points": 8, "progress": False}),
         "commute": (wl.commute, {"problem": m.plain, "n": 4, "t_end": 0.02, "statistics": {"m": o.moment("r")},
                     "progress": False, "seed": 0, "replicas": 3, "save": 2, "coordinates": "reduced"}),
         "linearise": (wl.linearise, {"problem": m.lazy, "n": 4, "t_end": 0.02, "step": 0.01, "coordinates": "full",
@@ -406,6 +409,7 @@ HEAVY = {"linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
 HEAVY |= {"convergence_time", "fit_bound", "proof_terms"}
 MODULES = ("activations", "data", "initial", "neurons", "observables", "regularisers", "schedules")
 HEAVY = {"learning_curves", "linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
+HEAVY = {"plan", "linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
 HEAVY |= {"solve", "compare", "rates", "commute", "gibbs", "cooling", "decay", "particle_bias", "figure",
          "animate", "estimate", "resume", "observables.fluctuations", "observables.weak_residual"}  # fmt: skip
 
@@ -431,6 +435,7 @@ def test_what_would_run_for_long_refuses_odd_arguments_first(name):
     few = {"problem": m.plain, "method": m.sgd, "t_end": 0.1, "n": 4, "step": 0.1, "over": "n", "values": [4, 8, 16]}
     few |= {"problem": m.lazy} if name in LAZY else {}
     few |= {"theorem": "general", "gaps": [], "eta": 0.1}
+    few |= {"tolerance": 0.1, "confidence": 0.9}
     few |= {"betas": [1.0, 2.0], "sizes": [4, 8], "solution": None, "chi": None}
     function = getattr(wl.observables, name.split(".")[1]) if "." in name else getattr(wl, name)
     known = inspect.signature(function).parameters
@@ -449,6 +454,7 @@ OPTIONS = {
     "compare": ("seed", "save", "replicas", "chain", "coordinates", "points", "throw"),
     "rates": ("n", "step", "t_end", "seed", "replicas", "chain", "coordinates", "points"),
     "commute": ("seed", "save", "replicas", "coordinates"),
+    "plan": ("runs", "seed", "points", "progress"),
     "linearise": ("step", "seed", "save", "replicas", "coordinates", "progress"),
     "regime": ("step", "seed", "inputs", "progress"),
     "regimes": ("step", "seed", "inputs", "progress"),
@@ -467,8 +473,11 @@ def custom(function, D):
 
 
 SENTENCES = {
-    "noise in the limit": (lambda: wl.solve(NOISY, wl.MeanField(), 0.1), "got 10.0: use FiniteVolume"),
-    "noise in a comparison": (lambda: wl.compare(NOISY, 4, 0.1, 0.1), "compare needs a problem without noise"),
+    "noise in a tangent model": (lambda: wl.solve(NOISY, wl.TangentFlow(4), 0.1), "got 10.0: use FiniteVolume"),
+    "noise in a reduced comparison": (
+        lambda: wl.compare(NOISY, 4, 0.1, 0.1, chain=("PD", "GD"), coordinates="reduced"),
+        "GD shares the noise of flows in full coordinates only, got 'reduced': compare in full coordinates",
+    ),
     "a coordinate that is not there": (
         lambda: wl.observables.moment("w_170")(WIDE), "did you mean 'w_70'? known are w_1, w_2, w_3 … w_120."
     ),

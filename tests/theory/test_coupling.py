@@ -152,7 +152,8 @@ def test_all_dynamics_are_compared_at_whole_steps_and_at_the_end(step, times):
         ({"chain": ("SGD",)}, "chain must be neighbours"),
         ({"coordinates": "reduced"}, "SGD runs in full coordinates only"),
         ({"problem": 3}, "compare needs a wl.Problem"),
-        ({"problem": problem(beta=10.0)}, "without noise, beta = inf, got 10"),
+        ({"problem": problem(beta=10.0), "chain": ("PD", "GD"), "coordinates": "reduced"}, "GD shares the noise"),
+        ({"points": 0}, "points must be a whole number"),
     ],
 )
 def test_misuse_is_answered_in_one_sentence(change, sentence):

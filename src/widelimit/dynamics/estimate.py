@@ -22,7 +22,17 @@ import jax
 
 from widelimit.dynamics.block_layout import layout_for
 from widelimit.dynamics.memory import GIB, need, require_room
-from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, Method, NonlinearFlow, ParticleFlow, TangentSGD
+from widelimit.dynamics.methods import (
+    GD,
+    JKO,
+    SGD,
+    FiniteVolume,
+    MeanField,
+    Method,
+    NonlinearFlow,
+    ParticleFlow,
+    TangentSGD,
+)
 from widelimit.dynamics.solve import DYNAMICS, at_width_of, checked
 from widelimit.errors import GaveUp, Stopped
 from widelimit.problem.problem import Problem
@@ -103,7 +113,7 @@ def fixed_step(problem: Problem, method: Method) -> float | None:
     """The step of a method, None where it adapts."""
     if isinstance(method, SGD | GD | JKO | FiniteVolume | TangentSGD):
         return method.step
-    is_noisy = isinstance(method, ParticleFlow | NonlinearFlow) and problem.is_noisy
+    is_noisy = isinstance(method, ParticleFlow | NonlinearFlow | MeanField) and problem.is_noisy
     return method.noise_step if is_noisy else None  # type: ignore[union-attr]
 
 

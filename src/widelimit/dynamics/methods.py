@@ -41,10 +41,12 @@ def _is_side(side: object) -> bool:
 class SGD(Value):
     """Stochastic gradient descent: n neurons, one fresh sample (or a fresh batch) per step.
 
-    n      number of neurons
-    step   ε, so that step k happens at time kε
-    batch  samples per step
-    dtype  "float64" or "float32" (which draws samples of its own)
+    n         number of neurons
+    step      ε, so that step k happens at time kε
+    batch     samples per step
+    dtype     "float64" or "float32" (which draws samples of its own)
+    stepwise  whether to go step by step instead of in blocks, which are faster; with noise, the normals are then those
+              of `GD` with the same seed and step
 
     >>> SGD(n=800, step=1e-4)
     SGD(n=800, step=0.0001)
@@ -54,6 +56,7 @@ class SGD(Value):
     step: float = positive("1e-4")
     batch: int = count("1", default=1)
     dtype: str = one_of("dtype", ("float32", "float64"), default="float64")
+    stepwise: bool = yes_or_no(default=False)
 
 
 class GD(Value):
@@ -78,7 +81,8 @@ class ParticleFlow(Value):
     n            number of neurons
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
     rtol, atol   tolerances of the adaptive solver, per step, without noise
-    noise_step   time step of the splitting scheme, with noise
+    noise_step   time step of the noise, whose increments over it are those of `GD` with this step and the same seed
+    substeps     of the splitting scheme in each of them
     stiff        whether the solver is implicit, for rates of the blocks that differ by orders of magnitude; it finds
                  out by itself if left out, and is always explicit with noise
 
@@ -92,6 +96,7 @@ class ParticleFlow(Value):
     atol: float = positive("1e-10", default=1e-10)
     noise_step: float = positive("1e-3", default=1e-3)
     stiff: bool | None = static(_check_stiff, default=None)
+    substeps: int = count("1", default=1)
 
 
 class NonlinearFlow(Value):
@@ -103,9 +108,11 @@ class NonlinearFlow(Value):
                  points^(−1/2)
     placement    of the points, as in `MeanField`
     rtol, atol   tolerances of the adaptive solver, per step, without noise
-    noise_step   time step of the splitting scheme, with noise
+    noise_step   time step of the noise, whose increments over it are those of `GD` with this step and the same seed
+    substeps     of the splitting scheme in each of them
     stiff        whether the solver is implicit, for rates of the blocks that differ by orders of magnitude; it finds
                  out by itself if left out, and is always explicit with noise
+    check        whether, with noise, a run in the field of half the points goes along, to know the error of the risk
 
     >>> NonlinearFlow(n=200).points
     400
@@ -119,10 +126,15 @@ class NonlinearFlow(Value):
     atol: float = positive("1e-10", default=1e-10)
     noise_step: float = positive("1e-3", default=1e-3)
     stiff: bool | None = static(_check_stiff, default=None)
+    substeps: int = count("1", default=1)
+    check: bool = yes_or_no(default=False)
 
 
 class MeanField(Value):
     """The limit itself: the PDE in reduced coordinates, carried by weighted points placed on ρ_0 deterministically.
+
+    With noise every point has its own, from the random stream "field", and the risk has an error of order
+    points^(−1/2), which ``check`` measures; in one or two coordinates `FiniteVolume` knows it much better.
 
     points      how many; where ρ_0 has two or more random coordinates rounded up to a power of two, and with exact
                 moments up to order 8 in two coordinates, less in more
@@ -132,6 +144,8 @@ class MeanField(Value):
     stiff       whether the solver is implicit, for rates of the blocks that differ by orders of magnitude; it finds
                 out by itself if left out
     check       whether a run with half the points goes along, to know the error of the risk
+    noise_step  time step of the splitting scheme, with noise
+    substeps    into which each of them is cut
 
     >>> MeanField(points=100)
     MeanField(points=100)
@@ -143,6 +157,8 @@ class MeanField(Value):
     atol: float = positive("1e-10", default=1e-10)
     stiff: bool | None = static(_check_stiff, default=None)
     check: bool = yes_or_no(default=True)
+    noise_step: float = positive("1e-3", default=1e-3)
+    substeps: int = count("1", default=1)
 
 
 class FiniteVolume(Value):
@@ -226,6 +242,6 @@ class TangentSGD(Value):
     batch: int = count("1", default=1)
 
 
-Limit = MeanField | FiniteVolume | JKO  # these draw nothing, and run in reduced coordinates
+Limit = MeanField | FiniteVolume | JKO  # these have no neurons and no replicas, and run in reduced coordinates
 Tangent = TangentFlow | TangentSGD
 Method = SGD | GD | ParticleFlow | NonlinearFlow | Limit | Tangent

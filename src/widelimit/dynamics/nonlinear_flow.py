@@ -7,7 +7,8 @@
 
 In full coordinates a tracer feels the reduced field through its radii r_g = |P_g w|, so that it moves along its own
 direction in every group. The tracers share the noise of the particle flow with the same seed; the points have their
-own, and their field then has an error of order m^(−1/2).
+own, and their field then has an error of order m^(−1/2), seen as the distance of the risk to that of the same tracers
+in the field of half as many.
 Scheme: as for the particle flow, widelimit.solving.flows.
 """
 
@@ -16,13 +17,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from widelimit.dynamics.mean_field import TIMES_NOISY
 from widelimit.dynamics.methods import NonlinearFlow
-from widelimit.dynamics.particle_flow import Interacting, kicked, require_explicit, too_large
+from widelimit.dynamics.particle_flow import Interacting, Kicked, kicked, require_explicit, step_normals, too_large
 from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.frozen import Frozen
 from widelimit.potentials.curvature import inverted
@@ -31,8 +34,8 @@ from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.adaptive import NOT_FINITE, SchemeChoice, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
-from widelimit.solving.flows import HalfStep, Solve, noisy_legs
-from widelimit.solving.placement import initial_neurons, initial_points
+from widelimit.solving.flows import HalfKick, NoiseGrid, Solve, noisy_legs
+from widelimit.solving.placement import halved_points, initial_neurons, initial_points
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import stream, streams
@@ -78,11 +81,18 @@ class Passive(Frozen, eq=False):
 
         return solve
 
-    def kick(self, keys: State, at: HalfStep, state: State) -> State:
-        """Points and tracers after the noise of half a step, each from its own random stream."""
-        one = partial(_kicked, self.rules, at)
+    def normals(self, keys: State, step: Array, state: State) -> State:
+        """The normals of a step of the noise, those of the tracers shared with GD."""
+        one = partial(_step_normals, step)
         tracers = (one if keys[1].ndim == 0 else jax.vmap(one))(keys[1], state[1])
-        return self.limit.kick(keys[0], at, state[0]), tracers
+        return self.limit.normals(keys[0], step, state[0]), tracers
+
+    def kick(self, keys: State, at: HalfKick, state: State, rest: State) -> tuple[State, State]:
+        """Points and tracers after a half kick, each from its own random stream."""
+        one = partial(_kicked, self.rules, at)
+        tracers, left = (one if keys[1].ndim == 0 else jax.vmap(one))(keys[1], state[1], rest[1])
+        points, other = self.limit.kick(keys[0], at, state[0], rest[0])
+        return (points, tracers), (other, left)
 
     def retract(self, state: State) -> State:
         """Points and tracers back on the sphere, if they live there."""
@@ -109,25 +119,47 @@ class Passive(Frozen, eq=False):
         return replace(self, limit=self.limit.on(land))
 
 
-def _kicked(rules: Rules, at: HalfStep, key: Array, theta: Array) -> Array:
-    return kicked(rules, key, at, theta)
+def _step_normals(step: Array, key: Array, theta: Array) -> Array:
+    return step_normals(key, step, theta)
+
+
+def _kicked(rules: Rules, at: HalfKick, key: Array, theta: Array, rest: Array) -> Kicked:
+    return kicked(rules, key, at, theta, rest)
 
 
 def ready(method: NonlinearFlow, problem: Problem, seed: int, replicas: int | None) -> Run:
     """N tracers drawn from ρ_0, and points placed on it that carry the limit."""
-    reduced = method.coordinates == "reduced"
-    theta = initial_neurons(problem, seed, method.n, reduced, replicas)
-    points, weights = initial_points(problem, method.points, method.placement)
+    theta = initial_neurons(problem, seed, method.n, method.coordinates == "reduced", replicas)
+    keys = (stream(seed, "field"), streams(seed, "noise", replicas))
+    start = Tracers(theta, keys, replicas)
+    run = _in_the_field_of(initial_points(problem, method.points, method.placement), method, problem, start)
+    wanted = problem.is_noisy and method.check
+    fewer = halved_points(problem, method.points, method.placement) if wanted else None
+    if fewer is None:
+        return run
+    return replace(run, twin=_in_the_field_of(fewer, method, problem, start), times=TIMES_NOISY)
+
+
+class Tracers(NamedTuple):
+    """The tracers (n, D), or (R, n, D), and the keys of the noise of the points and of theirs."""
+
+    theta: Array
+    keys: tuple[Array, Array]
+    replicas: int | None
+
+
+def _in_the_field_of(carriers: tuple[Array, Array], method: NonlinearFlow, problem: Problem, start: Tracers) -> Run:
+    """Tracers in the field of weighted points, ready for the driver."""
+    (points, weights), (theta, keys, replicas), reduced = carriers, start, method.coordinates == "reduced"
     limit = Interacting(landscape(problem, reduced=True), rules_of(problem, reduced=True), weights)
     flow = Passive(limit, rules_of(problem, reduced))
     solver, step = Solver(method.rtol, method.atol, method.stiff), method.noise_step
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
         if problem.is_noisy:
-            return noisy_legs(flow, problem, step, start, stop)
+            return noisy_legs(flow, problem, NoiseGrid(step, method.substeps), start, stop)
         return smooth_legs(flow, problem, solver, start, stop)
 
-    keys = (stream(seed, "field"), streams(seed, "noise", replicas))
     view = view_neurons(landscape(problem, reduced), jnp.full(method.n, 1 / method.n), lambda state: state[1])
     if not problem.is_noisy:
         scheme = SchemeChoice.of(solver, limit.land.coupled(len(weights)))

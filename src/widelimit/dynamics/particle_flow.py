@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from widelimit.dynamics.methods import NonlinearFlow, ParticleFlow
+from widelimit.dynamics.methods import MeanField, NonlinearFlow, ParticleFlow
 from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.errors import require
 from widelimit.frozen import Frozen
@@ -31,11 +31,13 @@ from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.adaptive import NOT_FINITE, SchemeChoice, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
-from widelimit.solving.flows import HalfStep, Solve, noisy_legs
+from widelimit.solving.flows import HalfKick, NoiseGrid, Solve, noisy_legs
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan, mapping_of
 from widelimit.solving.streams import streams
+
+Kicked = tuple[Array, Array]  # neurons, and what is left of the normals of the step
 
 
 class Interacting(Frozen, eq=False):
@@ -65,9 +67,13 @@ class Interacting(Frozen, eq=False):
         """The change of that velocity with the gradient."""
         return jax.jvp(partial(self._driven, t, theta), (gradient,), (change,))[1]
 
-    def kick(self, key: Array, at: HalfStep, theta: Array) -> Array:
-        """The neurons after the noise of half a step."""
-        return kicked(self.rules, key, at, theta)
+    def normals(self, key: Array, step: Array, theta: Array) -> Array:
+        """The normals of a step of the noise, those of GD."""
+        return step_normals(key, step, theta)
+
+    def kick(self, key: Array, at: HalfKick, theta: Array, rest: Array) -> Kicked:
+        """The neurons after a half kick."""
+        return kicked(self.rules, key, at, theta, rest)
 
     def retract(self, theta: Array) -> Array:
         """The neurons back on the sphere, if they live there."""
@@ -94,10 +100,16 @@ class Interacting(Frozen, eq=False):
         return replace(self, land=land)
 
 
-def kicked(rules: Rules, key: Array, at: HalfStep, theta: Array) -> Array:
-    """Neurons after the noise of half a step."""
-    own = jax.random.split(jax.random.fold_in(key, at.step))[at.half]
-    return rules.retract(rules.kick(own, theta, rules.rates(at.t), at.stretch))
+def step_normals(key: Array, step: Array, theta: Array) -> Array:
+    """g of a step of the noise: what `Rules.kick` draws in the same step of GD and SGD."""
+    return jax.random.normal(jax.random.fold_in(key, step), theta.shape, theta.dtype)
+
+
+def kicked(rules: Rules, key: Array, at: HalfKick, theta: Array, rest: Array) -> Kicked:
+    """Neurons after a half kick, and what it leaves of the normals of the step."""
+    own = jax.random.fold_in(jax.random.fold_in(key, at.step), at.number)
+    g = at.normals(own, rest)
+    return rules.retract(rules.kick_by(g, own, theta, rules.rates(at.t), at.stretch)), rest - g
 
 
 def ready(method: ParticleFlow, problem: Problem, seed: int, replicas: int | None) -> Run:
@@ -109,13 +121,8 @@ def ready(method: ParticleFlow, problem: Problem, seed: int, replicas: int | Non
     if not problem.is_noisy:
         return smooth_run(flow, problem, solver, theta, replicas)
     require_explicit(method)
-    step = method.noise_step
-
-    def legs(start: float, stop: float) -> Iterator[Leg]:
-        return noisy_legs(flow, problem, step, start, stop)
-
-    plan = Plan(legs, streams(seed, "noise", replicas), replicas, mapping_of(theta), flow.land, flow.weights)
-    return Run(theta, plan.advance, view_neurons(flow.land, flow.weights), whole_steps(step), too_large(step))
+    grid = NoiseGrid(method.noise_step, method.substeps)
+    return noisy_run(flow, problem, grid, theta, streams(seed, "noise", replicas))
 
 
 def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array, replicas: int | None) -> Run:
@@ -131,7 +138,18 @@ def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array
     return Run(theta, plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes)
 
 
-def require_explicit(method: ParticleFlow | NonlinearFlow) -> None:
+def noisy_run(flow: Interacting, problem: Problem, grid: NoiseGrid, theta: Array, keys: Array) -> Run:
+    """Weighted particles with noise, ready for the driver; one key, or those of all replicas (R,)."""
+
+    def legs(start: float, stop: float) -> Iterator[Leg]:
+        return noisy_legs(flow, problem, grid, start, stop)
+
+    replicas, step = len(keys) if keys.ndim else None, grid.step
+    plan = Plan(legs, keys, replicas, mapping_of(theta), flow.land, flow.weights)
+    return Run(theta, plan.advance, view_neurons(flow.land, flow.weights), whole_steps(step), too_large(step))
+
+
+def require_explicit(method: ParticleFlow | NonlinearFlow | MeanField) -> None:
     """Refuse an implicit solver with noise."""
     require(not method.stiff, "noise goes by an explicit splitting scheme and needs stiff=False", method, "drop stiff")
 

@@ -119,16 +119,20 @@ class Rules(Frozen):
         return theta.at[..., first:].set(jnp.abs(theta[..., first:])) if self.columns.is_reduced else theta
 
     def kick(self, key: Array, theta: Array, rates: Array, stretch: Array | float) -> Array:
-        """θ after the noise of a stretch of the clock, with the rates of its columns."""
+        """θ after the noise of a stretch of the clock, with the rates of its columns; g are the normals of the key."""
+        return self.kick_by(jax.random.normal(key, theta.shape, theta.dtype), key, theta, rates, stretch)
+
+    def kick_by(self, g: Array, key: Array, theta: Array, rates: Array, stretch: Array | float) -> Array:
+        """The same with given normals g (…, n, D); the key draws what radii need besides, χ²."""
         assert self.beta is not None
         spread = jnp.sqrt(4 * stretch * rates / self.beta).astype(theta.dtype)
-        kicked = theta + spread * jax.random.normal(key, theta.shape, theta.dtype)
+        kicked = theta + spread * g
         first = self.columns.first_radius
         parts = [kicked[..., :first]]
-        for g, d in enumerate(self.columns.directions):
-            radius, width = kicked[..., first + g, None], spread[first + g]
+        for c, d in enumerate(self.columns.directions):
+            radius, width = kicked[..., first + c, None], spread[first + c]
             half = jnp.where(d > 1, (d - 1) / 2, 1.0)
-            drawn = 2 * jax.random.gamma(jax.random.fold_in(key, g + 1), half, radius.shape)
+            drawn = 2 * jax.random.gamma(jax.random.fold_in(key, c + 1), half, radius.shape)
             parts.append(jnp.sqrt(radius**2 + width**2 * jnp.where(d > 1, drawn, 0.0)))
         return jnp.concatenate(parts, axis=-1) if len(parts) > 1 else kicked
 

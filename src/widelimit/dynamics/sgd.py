@@ -19,7 +19,8 @@ a time, between sub-blocks by a matrix product. A save inside a block only looks
 the later steps' s_k set to 0, and again from its beginning when time goes on, so that no path depends on what is saved.
 Noise is added block by block, exactly in law (widelimit.dynamics.block_noise), and inside a block given that of all its
 steps (widelimit.dynamics.noise_bridge). On the sphere, for custom neurons, for a regulariser other than squares, and
-with noise where samples may be parallel, a block goes step by step (widelimit.dynamics.stepwise).
+with noise where samples may be parallel, a block goes step by step (widelimit.dynamics.stepwise), and the noise is that
+of GD with the same seed.
 In single precision the scalars inside a block and the decay D_B are kept in double: 1 − 2 s_k m λ would round to 1.
 """
 
@@ -115,7 +116,7 @@ class Iteration(Frozen, eq=False):
             rows = k * self.layout.batch
             x, y = (jax.lax.dynamic_slice_in_dim(part, rows, self.layout.batch) for part in (block.x, block.y))
             pace = self.rules.columnwise(block.paces[k])
-            key = jax.random.fold_in(block.key, k)
+            key = jax.random.fold_in(keys[1], index * self.layout.steps + k)  # that of GD
             return one_step(self.neuron, self.rules, self.penalty, theta, (x, y), (pace, key))
 
         return jax.lax.fori_loop(0, len(block.paces), step, theta.astype(float)).astype(theta.dtype)
@@ -232,10 +233,10 @@ def iteration(problem: Problem, method: SGD) -> Iteration:
     if problem.ridge and isinstance(v, Squares):
         decay = tuple(problem.ridge * getattr(v, name) for name in rules.columns.blocks)
     curved = problem.ridge > 0 and decay is None
-    stepwise = curved or rules.on_sphere or isinstance(problem.neuron, Custom) or (rules.is_noisy and not is_smooth)
+    cannot = curved or rules.on_sphere or isinstance(problem.neuron, Custom) or (rules.is_noisy and not is_smooth)
     return Iteration(
         problem.data, problem.network.form, rules, steps_of(problem.schedule, method.step),
-        Penalty(problem.ridge, v, rules.columns), decay, layout, stepwise,
+        Penalty(problem.ridge, v, rules.columns), decay, layout, cannot or method.stepwise,
     )  # fmt: skip
 
 

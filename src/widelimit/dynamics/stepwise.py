@@ -4,7 +4,8 @@
 
     P   return to the sphere |w| = 1, if w lives there; else the identity
 
-The plain loop, for what blocks cannot do; the samples are those of the blocks. Gradients by automatic differentiation.
+The plain loop, for what blocks cannot do; the samples are those of the blocks, the normals g_i^k those of GD. Gradients
+by automatic differentiation.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A file is written under another name and then moved, so that a run that is killed leaves whole files only. A method that
 diverges is kept as far as it came and the others are run; an interrupt keeps what was finished and what was begun, and
 the run can be resumed: records that are done are read, the one that was interrupted goes on, the others are run.
-The limits (MeanField, FiniteVolume, JKO) draw nothing and are run once, also where the others have replicas.
+The limits (MeanField, FiniteVolume, JKO) have no replicas and are run once, also where the others have replicas.
 """
 
 from __future__ import annotations

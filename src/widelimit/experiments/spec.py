@@ -10,7 +10,6 @@ The words are those of the Python arguments. Reference: docs/spec.md.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import tomllib
@@ -20,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from widelimit.dynamics.methods import FiniteVolume, Limit, MeanField, Method
+from widelimit.dynamics.methods import FiniteVolume, Limit, Method
 from widelimit.errors import InputError, require
 from widelimit.experiments import spec_reading
 from widelimit.experiments.data_files import anchored
@@ -77,9 +76,6 @@ class Spec(Settings):
         if not in_reduced(method):
             require_finite(law.d, f"neurons of {name}")
             return
-        if isinstance(method, MeanField):
-            require(math.isinf(self.problem.beta), f"{name} moves without noise and needs beta = inf",
-                    self.problem.beta, "use FiniteVolume or ParticleFlow, or drop beta")  # fmt: skip
         if isinstance(method, FiniteVolume):
             names = self.problem.reduced_coordinates
             require(len(names) <= 2, "FiniteVolume needs one or two reduced coordinates", names[:6], "use MeanField")

@@ -16,6 +16,7 @@ from widelimit.interfaces.complexity_command import ComplexityCommand
 from widelimit.interfaces.gibbs_command import GibbsCommand
 from widelimit.interfaces.measure_commands import BenchCommand, PointsCommand
 from widelimit.interfaces.options import command
+from widelimit.interfaces.plan_command import PlanCommand
 from widelimit.interfaces.regime_command import RegimeCommand
 from widelimit.interfaces.run_command import NewCommand, RunCommand
 from widelimit.interfaces.two_classes_commands import CompareCommand, DemoCommand
@@ -28,7 +29,8 @@ app = typer.Typer(
 )
 for name, options in {
     "demo": DemoCommand, "run": RunCommand, "new": NewCommand, "compare": CompareCommand, "gibbs": GibbsCommand,
-    "regime": RegimeCommand, "complexity": ComplexityCommand, "bench": BenchCommand, "points": PointsCommand,
+    "plan": PlanCommand, "regime": RegimeCommand, "complexity": ComplexityCommand, "bench": BenchCommand,
+    "points": PointsCommand,
 }.items():  # fmt: skip
     command(app, name)(options)
 

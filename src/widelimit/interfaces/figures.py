@@ -16,6 +16,7 @@ from widelimit.interfaces.curves import curves_of, entries_of
 from widelimit.interfaces.gap_figures import comparison_figure, rates_figure
 from widelimit.interfaces.learning_figures import learning_curves_figure, overlap_samples_figure
 from widelimit.interfaces.noise_figures import noise_figure, require_grid
+from widelimit.interfaces.plan_figures import plan_figure
 from widelimit.interfaces.proof_figures import proof_figure
 from widelimit.interfaces.regime_figures import linearisation_figure, regimes_figure
 from widelimit.interfaces.solution_figures import Content, solution_figure
@@ -25,6 +26,7 @@ from widelimit.theory.gibbs import Gibbs
 from widelimit.theory.learning_curves import LearningCurves
 from widelimit.theory.linearisation import Linearisation
 from widelimit.theory.maurey import Approximation
+from widelimit.theory.network_plan import NetworkPlan
 from widelimit.theory.proof_terms import ProofTerms
 from widelimit.theory.rates import Rates
 from widelimit.theory.regime import Regimes
@@ -40,6 +42,7 @@ OWN: dict[type, Callable[[Any, Page], Figure]] = {
     OverlapSamples: overlap_samples_figure,
     Complexity: complexity_figure,
     Approximation: approximation_figure,
+    NetworkPlan: plan_figure,
 }
 
 
@@ -54,8 +57,8 @@ def figure(
     """The figure of one or more solutions, of solutions beside a Gibbs law, or of one of the records drawn alone.
 
     records     what `solve` and `gibbs` returned, also lists of them, and dictionaries, whose keys are the labels; or
-                what `compare`, `rates`, `proof_terms`, `linearise`, `regimes`, `learning_curves`, `samples_to_overlap`,
-                `complexity` or `approximation` returned, alone
+                what `compare`, `rates`, `plan`, `proof_terms`, `linearise`, `regimes`, `learning_curves`,
+                `samples_to_overlap`, `complexity` or `approximation` returned, alone
 
     of solutions
 

@@ -3,15 +3,25 @@
     dy = velocity(y) dτ + noise,     τ = ∫ξ dt the clock
 
 Scheme: without noise widelimit.solving.adaptive; with noise Strang splitting, half a kick, a midpoint step, half a
-kick, which is exact in law for the noise and of weak order 2.
+kick, which is exact in law for the noise, of weak order 2, and of order 1 on every path.
+
+A step of the noise is cut into m substeps, hence into 2m half kicks. Its normals g are those of the step of the same
+number of GD and SGD; the half kicks have normals g_1, …, g_2m with Σ_i g_i = √(2m) g, drawn one after the other:
+
+    g_i = S/q + √(1 − 1/q) z_i,     S what is left of √(2m) g, q how many are left, z_i fresh normals
+
+which are independent normals if g is one. So the flow and the discrete dynamics move on one Brownian path, known at the
+multiples of the step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple, Protocol, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
@@ -29,13 +39,26 @@ VectorField = Callable[[ArrayLike, State, None], State]
 Solve = Callable[[State], State]
 
 
-class HalfStep(NamedTuple):
-    """Where a splitting step stands: the number of the step, which half of the noise, the time, and Δτ."""
+class HalfKick(NamedTuple):
+    """Which half kick it is.
+
+    step     number of the step of the noise
+    number   of the half kick in it, from 0
+    left     how many are left, this one included
+    t        time at which the rates are read
+    stretch  Δτ of the clock that it covers
+    """
 
     step: Array
-    half: int
+    number: Array
+    left: Array
     t: Array
     stretch: Array
+
+    def normals(self, key: Array, rest: Array) -> Array:
+        """g_i, from what is left of the normals of the step and the key of this half kick."""
+        z = jax.random.normal(key, rest.shape, rest.dtype)
+        return rest / self.left + jnp.sqrt(1 - 1 / self.left) * z
 
 
 class Flow(Protocol):
@@ -44,8 +67,11 @@ class Flow(Protocol):
     def velocity(self, t: Array, state: State, args: None = None) -> State:
         """dy/dτ, or dy/dt in a stretch of time; ``args`` is always None (diffrax hands it over)."""
 
-    def kick(self, keys: State, at: HalfStep, state: State) -> State:
-        """The state after the noise of a stretch of the clock, back on its constraint."""
+    def normals(self, keys: State, step: Array, state: State) -> State:
+        """The normals g of a step of the noise, one for every number of the state."""
+
+    def kick(self, keys: State, at: HalfKick, state: State, rest: State) -> tuple[State, State]:
+        """The state after a half kick, back on its constraint, and what it leaves of the normals of the step."""
 
     def retract(self, state: State) -> State:
         """The state back on its constraint."""
@@ -70,11 +96,12 @@ class Flow(Protocol):
 
 
 class NoisySteps(NamedTuple):
-    """Some steps of length ``step``, and the stretches of the clock they cover, (STEPS_PER_CALL,)."""
+    """Some steps of length ``step``, the stretches of the clock they cover, (STEPS_PER_CALL,), and m."""
 
     chunk: Chunk
     step: float
     stretches: np.ndarray
+    substeps: int
 
 
 class Splitting(Frozen, eq=False):
@@ -93,20 +120,34 @@ class Splitting(Frozen, eq=False):
         def shifted(state: State, velocity: State, by: Array) -> State:
             return flow.retract(jax.tree.map(lambda y, v: y + by * v, state, velocity))
 
-        def body(k: Array, state: State) -> State:
-            t, stretch = (k + chunk.share(k) / 2) * leg.step, leg.stretches[k - chunk.first]
-            state = flow.kick(keys, HalfStep(k, 0, t, stretch / 2), state)
+        def substep(k: Array, j: Array, both: tuple[State, State]) -> tuple[State, State]:
+            m, stretch = leg.substeps, leg.stretches[k - chunk.first] / leg.substeps
+            t = (k + chunk.share(k) * (j + 0.5) / m) * leg.step
+            first = HalfKick(k, 2 * j, 2 * (m - j), t, stretch / 2)
+            state, rest = flow.kick(keys, first, *both)
             middle = shifted(state, flow.velocity(t, state), stretch / 2)
-            return flow.kick(keys, HalfStep(k, 1, t, stretch / 2), shifted(state, flow.velocity(t, middle), stretch))
+            state = shifted(state, flow.velocity(t, middle), stretch)
+            return flow.kick(keys, first._replace(number=2 * j + 1, left=first.left - 1), state, rest)
+
+        def body(k: Array, state: State) -> State:
+            rest = jax.tree.map(lambda g: jnp.sqrt(2 * leg.substeps) * g, flow.normals(keys, k, state))
+            return jax.lax.fori_loop(0, leg.substeps, partial(substep, k), (state, rest))[0]
 
         return jax.lax.fori_loop(chunk.first, chunk.last, body, state)
 
 
-def noisy_legs(flow: Flow, problem: Problem, step: float, start: float, stop: float) -> Iterator[Leg]:
+class NoiseGrid(NamedTuple):
+    """The steps of the noise, and into how many substeps the scheme cuts each."""
+
+    step: float
+    substeps: int
+
+
+def noisy_legs(flow: Flow, problem: Problem, grid: NoiseGrid, start: float, stop: float) -> Iterator[Leg]:
     """The legs of a flow with noise: some steps of the splitting scheme each."""
-    clock = problem.schedule.integral
+    clock, step = problem.schedule.integral, grid.step
     for chunk in chunks(start, stop, step, STEPS_PER_CALL):
         readings = [clock(k * step) for k in (*range(chunk.first, chunk.last), chunk.end)]
         covered = np.zeros(STEPS_PER_CALL)
         covered[: chunk.last - chunk.first] = np.diff(readings)
-        yield Leg(Splitting(flow), NoisySteps(chunk, step, covered), chunk.end * step)
+        yield Leg(Splitting(flow), NoisySteps(chunk, step, covered, grid.substeps), chunk.end * step)

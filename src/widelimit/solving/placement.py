@@ -76,6 +76,18 @@ def initial_points(problem: Problem, points: int, placement: str) -> tuple[Array
     return jnp.asarray(np.concatenate([b[0] for b in blocks])), jnp.asarray(np.concatenate([b[1] for b in blocks]))
 
 
+def halved_points(problem: Problem, points: int, placement: str) -> tuple[Array, Array] | None:
+    """Half as many points that integrate ρ_0, and others without mass, so that one compiled function serves both; None
+    where fewer points cannot carry ρ_0, which is then carried exactly."""
+    theta, _ = initial_points(problem, points, placement)
+    few, masses = initial_points(problem, max(1, points // 2), placement)
+    missing = len(theta) - len(few)
+    if missing <= 0:
+        return None
+    passive = few[jnp.arange(missing) % len(few)]
+    return jnp.concatenate([few, passive]), jnp.concatenate([masses, jnp.zeros(missing)])
+
+
 def random_points(problem: Problem, key: Array, n: int) -> Array:
     """n independent neurons (or n/2 pairs) drawn from ρ_0 in reduced coordinates, (n, D); works at d = ∞."""
     if isinstance(problem.initial, Paired):

@@ -151,7 +151,7 @@ def require_no_noise(problem: Problem, method: object) -> None:
         not problem.is_noisy,
         f"{type(method).__name__} moves without noise and needs beta = inf",
         problem.beta,
-        "use FiniteVolume (one or two reduced coordinates), NonlinearFlow or ParticleFlow, or drop beta",
+        "use FiniteVolume (one or two reduced coordinates), MeanField or ParticleFlow, or drop beta",
     )
 
 

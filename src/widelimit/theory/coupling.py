@@ -2,19 +2,24 @@
 
     R(ρ_t) − R(SGD) = [PDE − ND] + [ND − PD] + [PD − GD] + [GD − SGD]
 
-    PDE  MeanField       the limit
+    PDE  MeanField       the limit, with noise on a grid where one can hold it
     ND   NonlinearFlow   N tracers in its field
     PD   ParticleFlow    N neurons in their own field
     GD                   steps of ε
     SGD                  one sample per step
 
-All start from the same neurons θ_i(0); what is measured on every part is in widelimit.theory.gap_parts.
+All start from the same neurons θ_i(0). With noise they move on the same Brownian paths B_i: SGD and GD by
+
+    √(4 s_k M/β) g_i^k,     √ε g_i^k = B_i((k+1)ε) − B_i(kε)
+
+and PD and ND by paths that have these increments, in substeps of ε. What is measured on every part is in
+widelimit.theory.gap_parts.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -23,7 +28,7 @@ import numpy as np
 import xarray as xr
 
 from widelimit.arguments import functions_of, instance_of, path_of, require_flag, words_of
-from widelimit.dynamics.methods import GD, SGD, MeanField, Method, NonlinearFlow, ParticleFlow
+from widelimit.dynamics.methods import GD, SGD, Method, NonlinearFlow, ParticleFlow
 from widelimit.dynamics.solve import Observer, solve
 from widelimit.errors import Interrupted, require, require_count, require_keywords, require_known, require_positive
 from widelimit.observables.moments import moment
@@ -34,6 +39,7 @@ from widelimit.solving.solution import Solution
 from widelimit.solving.whole_files import write_record
 from widelimit.theory import bounds
 from widelimit.theory.gap_parts import gap_dataset
+from widelimit.theory.limit_method import SUBSTEPS, limit_method, points_of
 
 CHAIN = ("PDE", "ND", "PD", "GD", "SGD")
 
@@ -116,7 +122,7 @@ class CompareOptions(TypedDict, total=False):
     save: int | Sequence[float]
     chain: Sequence[str]
     coordinates: str
-    points: int
+    points: int | None
     throw: bool
 
 
@@ -132,7 +138,7 @@ class Coupling:
     save: int | Sequence[float] = 21
     chain: Sequence[str] = CHAIN
     coordinates: str = "full"
-    points: int = 400
+    points: int | None = None
     throw: bool = True
 
     def __post_init__(self) -> None:
@@ -147,9 +153,10 @@ class Coupling:
                 f"chain must be neighbours among {', '.join(CHAIN)}", names, "try chain=('GD', 'SGD')")  # fmt: skip
         full = self.coordinates == "full" or "SGD" not in names
         require(full, "SGD runs in full coordinates only", self.coordinates, "leave SGD out of the chain")
+        if self.points is not None:
+            require_count("points", self.points, "400")
         asked = Settings(t_end=self.t_end, seed=self.seed, save=self.save, replicas=self.replicas)
         vars(self).update(chain=names, step=float(self.step), t_end=asked.t_end)
-        self.methods  # noqa: B018  (which check their fields)
 
     @property
     def times(self) -> list[float]:
@@ -157,23 +164,31 @@ class Coupling:
         whole = (round(t / self.step) * self.step for t in save_times(self.save, self.t_end)[:-1])
         return [*dict.fromkeys(t for t in whole if t < self.t_end * (1 - 1e-12)), self.t_end]
 
-    @property
-    def methods(self) -> dict[str, Method]:
-        """The method of every name of the chain."""
-        every: dict[str, Method] = {
-            "PDE": MeanField(self.points),
-            "ND": NonlinearFlow(self.n, self.coordinates, self.points),
-            "PD": ParticleFlow(self.n, self.coordinates),
-            "GD": GD(self.n, self.step, self.coordinates),
-            "SGD": SGD(self.n, self.step),
+    def method(self, problem: Problem, name: str) -> Method:
+        """The method of a name of the chain; with noise, on the Brownian paths of GD."""
+        n, noisy, points = self.n, problem.is_noisy, points_of(problem, self.points)
+        every: dict[str, Callable[[], Method]] = {
+            "PDE": lambda: limit_method(problem, self.points, self.step),
+            "ND": lambda: NonlinearFlow(
+                n, self.coordinates, points, noise_step=self.step, substeps=SUBSTEPS, check=noisy
+            ),
+            "PD": lambda: ParticleFlow(n, self.coordinates, noise_step=self.step, substeps=SUBSTEPS),
+            "GD": lambda: GD(n, self.step, self.coordinates),
+            "SGD": lambda: SGD(n, self.step, stepwise=noisy),
         }
-        return {name: every[name] for name in self.chain}
+        return every[name]()
+
+    def require_one_path(self, problem: Problem) -> None:
+        """Refuse dynamics that cannot share their noise."""
+        shared = not (problem.is_noisy and self.coordinates == "reduced" and "GD" in self.chain)
+        require(shared, "GD shares the noise of flows in full coordinates only", self.coordinates,
+                "compare in full coordinates, or leave GD out of the chain")  # fmt: skip
 
     def solve(self, problem: Problem, name: str, progress: bool | None) -> Solution:
         """One dynamics of the chain; the limit draws nothing and is run once."""
         limit = name == "PDE"
         return solve(
-            problem, self.methods[name], self.t_end, seed=self.seed, save=self.times, progress=progress,
+            problem, self.method(problem, name), self.t_end, seed=self.seed, save=self.times, progress=progress,
             replicas=None if limit else self.replicas, keep="reduced" if limit else self.coordinates, throw=False,
         )  # fmt: skip
 
@@ -200,7 +215,7 @@ def compare(
     save         how many times to save at (21), or the times
     chain        neighbours among "PDE", "ND", "PD", "GD", "SGD", if not all are wanted
     coordinates  "full", or "reduced" for a chain without SGD, where each neuron stands for all its rotations
-    points       that carry the limit (400)
+    points       that carry the limit (400, with noise 4000, which is a source of error, stated in the result)
     throw        raise `Diverged` on divergence (True)
 
     >>> import widelimit as wl
@@ -212,7 +227,7 @@ def compare(
     require_flag("progress", progress, None)
     require_keywords(options, CompareOptions.__annotations__)
     asked, chosen = Coupling(n, step, t_end, **options), functions_of("tests", tests) or _moments(problem)
-    require(not problem.is_noisy, "compare needs a problem without noise, beta = inf", problem.beta, "drop beta")
+    asked.require_one_path(problem)
     solutions: dict[str, Solution] = {}
     problem, outcome = problem.at_width(n), "done"
     for name in asked.chain:

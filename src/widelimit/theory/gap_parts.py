@@ -1,11 +1,12 @@
 """The gap between neighbouring dynamics of a chain, part by part; every part is computed from its own two runs.
 
 risk gap        R(first) − R(second), signed, so that the parts add up to the total; it may be off by the sum of both
-                errors, that of the points in the PDE included (the field of ND has the same points and no error of
-                its own)
+                errors, that of the points in the PDE included (without noise the field of ND has the same points
+                and no error of its own; with noise it has that of its points)
 distance        mean_i and max_i |θ_i − θ'_i|, where both have neurons
 test gap        ∫χ dρ − ∫χ dρ' for test functions χ of the reduced coordinates
-W_2             of every cloud to the limit, in reduced coordinates
+W_2             of every cloud to the limit, in reduced coordinates; with noise, which takes many points or cells, only
+                where there is one of them
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from widelimit.measures import Cloud, uniform_cloud
+from widelimit.measures import Cloud, Measure, uniform_cloud
 from widelimit.observables.distances import wasserstein
 from widelimit.potentials.landscapes import reduce
 from widelimit.problem.problem import Problem
-from widelimit.solving.recorder import Observer
+from widelimit.solving.recorder import Observer, density_in
 from widelimit.solving.solution import Solution
 
 
@@ -68,7 +69,7 @@ def _spread(solution: Solution, values: np.ndarray, replicas: int | None) -> np.
 
 def _neurons(solution: Solution, count: int) -> np.ndarray | None:
     """θ ([replica,] time, neuron, coordinate) of a coupled run; the limit has no neurons."""
-    if solution.name == "MeanField":
+    if "theta" not in solution.dataset or solution.name == "MeanField":
         return None
     return solution.dataset["theta"].values[..., :count, :, :]
 
@@ -94,13 +95,16 @@ def _statistics(
     far, values = [], []
     for i in range(count):
         cloud = _reduced(problem, solution, i)
-        far.append(wasserstein(cloud, _reduced(problem, limit, i)) if limit is not None else np.nan)
+        near = limit is not None and (not problem.is_noisy or len(problem.reduced_coordinates) == 1)
+        far.append(wasserstein(cloud, _reduced(problem, limit, i)) if near else np.nan)  # type: ignore[arg-type]
         values.append([float(test(cloud)) for test in tests.values()])
     return np.array(far), np.array(values).reshape(count, len(tests)).T
 
 
-def _reduced(problem: Problem, solution: Solution, i: int) -> Cloud:
-    """The saved cloud number i in reduced coordinates."""
+def _reduced(problem: Problem, solution: Solution, i: int) -> Measure:
+    """The saved measure number i in reduced coordinates."""
+    if solution.is_density:
+        return density_in(solution.dataset.isel(time=i))
     theta = solution.dataset["theta"].values[i]
     names = tuple(str(c) for c in solution.dataset["coordinate"].values)
     if names == problem.reduced_coordinates:

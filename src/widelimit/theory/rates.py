@@ -81,12 +81,12 @@ class RatesOptions(TypedDict, total=False):
     replicas: int
     chain: Sequence[str] | None
     coordinates: str
-    points: int
+    points: int | None
 
 
 DEFAULTS: RatesOptions = {
     "n": 100, "step": 1e-3, "t_end": 0.5, "seed": 0, "replicas": 32, "chain": None, "coordinates": "full",
-    "points": 400,
+    "points": None,
 }  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def rates(
     replicas     independent couplings at every value, for the intervals (32)
     chain        which dynamics, as in `compare` (default: those whose gap depends on it)
     coordinates  "full" or "reduced"
-    points       that carry the limit (400)
+    points       that carry the limit, as in `compare`
 
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))

@@ -133,7 +133,7 @@ def _check(problem: Problem) -> None:
     """Refuse a problem that no grid can hold: many reduced coordinates, or weights on a sphere."""
     names = problem.reduced_coordinates
     require(len(names) in CELLS, "a grid needs one or two reduced coordinates", f"{len(names)}: {shortened(names)}",
-            "use MeanField without noise, or a noisy ParticleFlow")  # fmt: skip
+            "use MeanField")  # fmt: skip
     free = problem.neuron.inner == "free"
     require(free, "a grid needs inner weights that move freely", "inner='sphere'", "use MeanField or ParticleFlow")
 
