@@ -8,7 +8,7 @@ import pytest
 
 import widelimit as wl
 from widelimit.theory import planner
-from widelimit.theory.pilot import Curves, Pilot, Trials, above
+from widelimit.theory.pilot import Curves, PilotRuns, Trials, above
 
 
 def bent(*coefficients):
@@ -22,7 +22,7 @@ def classes(delta=0.8, scale=0.6, d=10, neuron=None, **more):
 
 def test_means_are_carried_like_one_over_n_and_epsilon_and_fluctuations_like_their_roots():
     width, rest = np.array([[3.0, 1.0], [1.0, 1.0]]), np.array([[0.5, 0.0], [0.1, 0.0]])
-    pilot = Pilot(100, 0.01, width, rest, 0.0)
+    pilot = PilotRuns(100, 0.01, width, rest, 0.0)
     np.testing.assert_allclose(pilot.width_part(400), [[2 / 4 + 1 / 2, 1 / 4], [2 / 4 - 1 / 2, 1 / 4]])
     np.testing.assert_allclose(pilot.step_part(0.04), [[0.3 * 4 + 0.2 * 2, 0], [0.3 * 4 - 0.2 * 2, 0]], atol=1e-15)
     assert pilot.quantile(100, 0.01, 1.0) == pytest.approx(3.5)
@@ -39,7 +39,7 @@ class Scripted(Trials):
         return self.bias / n + self.spread * u / math.sqrt(n), self.drift * step + self.shake * v * math.sqrt(step)
 
     def pilot(self, n, step, runs, seed):
-        return Pilot(n, step, *self.parts(n, step, runs, seed), self.error)
+        return PilotRuns(n, step, *self.parts(n, step, runs, seed), self.error)
 
     def fresh(self, n, step, runs, seed):
         return Curves(sum(self.parts(n, step, runs, seed)), np.array([1.0]), self.error, 1.0, 0.1, "done")

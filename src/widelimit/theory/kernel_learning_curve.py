@@ -40,7 +40,7 @@ NODES = 100  # of the law of c, besides four for each degree
 ROUNDING = 1e-11  # of K
 
 
-class Spectrum(NamedTuple):
+class Eigenvalues(NamedTuple):
     """λ_k, B_k and μ of a kernel on the sphere |x|² = d."""
 
     eigenvalues: np.ndarray
@@ -74,7 +74,7 @@ def kernel_learning_curve(problem: Problem, powers: ArrayLike, sizes: ArrayLike,
     return np.array([_risk(found, p, size, ridge) for size in n])
 
 
-def spectrum(problem: Problem, n: float, least: int = 1) -> Spectrum:
+def spectrum(problem: Problem, n: float, least: int = 1) -> Eigenvalues:
     """Of the tangent kernel of a problem, with every degree that n samples can see, and ``least`` of them or more."""
     d, law = problem.data.d, problem.unpaired.initial
     require(3 <= d < math.inf, "a sphere with degrees needs 3 <= d < inf", d, "choose another d")
@@ -93,10 +93,10 @@ def spectrum(problem: Problem, n: float, least: int = 1) -> Spectrum:
     masses = np.sqrt(B) * (_polynomials(int(d), c, len(B)) * np.sqrt(B)[:, None] @ (weights * values))
     masses = np.where(masses > ROUNDING * top * np.sqrt(B), masses, 0.0)
     rest = top - masses.sum()
-    return Spectrum(masses / B, B, rest if rest > ROUNDING * top * len(B) else 0.0)
+    return Eigenvalues(masses / B, B, rest if rest > ROUNDING * top * len(B) else 0.0)
 
 
-def _risk(of: Spectrum, powers: np.ndarray, n: float, ridge: float) -> float:
+def _risk(of: Eigenvalues, powers: np.ndarray, n: float, ridge: float) -> float:
     """R(n)."""
     L = _learned(of, n, of.rest + n * ridge)
     left = (1 - L[: len(powers)]) ** 2 @ powers
@@ -104,7 +104,7 @@ def _risk(of: Spectrum, powers: np.ndarray, n: float, ridge: float) -> float:
     return float(left / (1 - fitted)) if fitted < 1 else (math.inf if left > 0 else 0.0)
 
 
-def _learned(of: Spectrum, n: float, unseen: float) -> np.ndarray:
+def _learned(of: Eigenvalues, n: float, unseen: float) -> np.ndarray:
     """L_k, where μ + nλ is ``unseen``: 1 or 0 if κ = 0."""
     seen = of.eigenvalues > 0
     lam, B = of.eigenvalues[seen], of.multiplicities[seen]

@@ -33,13 +33,13 @@ from widelimit.theory.rates import slope
 NOTHING = 1e-12  # of all that the target has: a component below it is no part of the target
 
 
-class Step(NamedTuple):
+class LearningStep(NamedTuple):
     """A step of the risk: a component is learnt at ``start``, the next one at ``end``.
 
     level   where the risk rests between them if that is long enough: what the later components hold
     risk    where it was flattest between them
 
-    >>> Step("z1", 0.1, 0.5, 1.0, 0.98).level
+    >>> LearningStep("z1", 0.1, 0.5, 1.0, 0.98).level
     1.0
     """
 
@@ -129,7 +129,7 @@ class LearningCurves:
         return plateaus(self.times, values.values, flat, ratio)
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[LearningStep, ...]:
         """The staircase of the risk, a step for every component of the target that was learnt, in their order."""
         learnt = {name: t for name, t in self.learning_times.items() if math.isfinite(t)}
         waiting = {name: self._at_first(name) for name in self.in_target}
@@ -137,7 +137,7 @@ class LearningCurves:
         for (name, start), end in zip(learnt.items(), ends, strict=True):
             del waiting[name]
             level = float(self.dataset.attrs["noise"]) ** 2 + sum(waiting.values())
-            found.append(Step(name, start, end, level, self._flattest(start, end)))
+            found.append(LearningStep(name, start, end, level, self._flattest(start, end)))
         return tuple(found)
 
     def _at_first(self, component: str) -> float:

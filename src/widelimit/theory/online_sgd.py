@@ -33,7 +33,7 @@ from widelimit.errors import require, require_positive
 from widelimit.frozen import Value, argument
 from widelimit.problem.activations import Activation, Choice
 from widelimit.problem.data.nodes import normal_half, symmetric_rule
-from widelimit.theory.overlap_flow import NODES, Pair, link_of, pair_of
+from widelimit.theory.overlap_flow import NODES, LinkPair, link_of, pair_of
 
 SHARE = 0.25  # ϱ
 BLOCK = 4096  # samples between two looks
@@ -85,7 +85,7 @@ class OnlineSGD(Value):
     activation: Activation | None = argument(form=_known, default=None)
     step: float | None = argument(_check_step, default=None)
 
-    def pair(self, link: Activation) -> Pair:
+    def pair(self, link: Activation) -> LinkPair:
         """Coefficients of the link and the activation."""
         return pair_of(link, link if self.activation is None else self.activation)
 

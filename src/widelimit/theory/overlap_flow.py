@@ -43,7 +43,7 @@ SMALL = 1e-10  # of the norms: a product below it counts as 0
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class LinkPair:
     """A link and an activation, by their coefficients.
 
     products   c_k, k = 0, …, K
@@ -94,12 +94,12 @@ def link_of(choice: Choice) -> Activation:
     return phi
 
 
-def pair_of(link: Activation, sigma: Activation) -> Pair:
+def pair_of(link: Activation, sigma: Activation) -> LinkPair:
     """The coefficients of a link and an activation, as many as both may have."""
     forms = (link.form, sigma.form)
     order = min((len(form.coefficients) - 1 for form in forms if isinstance(form, Polynomial)), default=ORDER)
     one, other = (_series(form, order) for form in forms)
-    return Pair(one.known * other.known, one.square + other.square, math.sqrt(one.beyond * other.beyond))
+    return LinkPair(one.known * other.known, one.square + other.square, math.sqrt(one.beyond * other.beyond))
 
 
 class _Series(NamedTuple):
@@ -144,7 +144,7 @@ class OverlapFlow:
 
     times: np.ndarray
     overlap: np.ndarray
-    pair: Pair
+    pair: LinkPair
 
     @property
     def risk(self) -> np.ndarray:

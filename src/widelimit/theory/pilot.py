@@ -50,7 +50,7 @@ class Curves(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Pilot:
+class PilotRuns:
     """What a few runs at one width and step say of other widths and steps.
 
     n, step      of the runs
@@ -58,7 +58,7 @@ class Pilot:
     rest         R_SGD − R_PD, (run, time), the step part
     error        how far a gap may be off
 
-    >>> one = Pilot(100, 0.01, np.array([[0.1], [-0.1]]), np.zeros((2, 1)), 0.0)
+    >>> one = PilotRuns(100, 0.01, np.array([[0.1], [-0.1]]), np.zeros((2, 1)), 0.0)
     >>> one.quantile(400, 0.01, 1.0)
     0.05
     """
@@ -81,7 +81,7 @@ class Pilot:
         """The size that sup_t |R_N − R| keeps below with a probability."""
         return above(self.width_part(n)[:, None] + self.step_part(step), probability)
 
-    def weighed(self, n: float, step: float, largest: np.ndarray) -> Pilot:
+    def weighed(self, n: float, step: float, largest: np.ndarray) -> PilotRuns:
         """The pilot times a number, so that it foretells the mean square of sup_t |gap| that runs elsewhere had."""
         foretold = np.abs(self.width_part(n)[:, None] + self.step_part(step)).max(axis=-1)
         ratio = math.sqrt(float(np.mean(largest**2)) / max(float(np.mean(foretold**2)), 1e-300))
@@ -115,12 +115,12 @@ class Trials:
         """The gaps of SGD to the limit."""
         return self._beside_the_limit(n, step, runs, seed, together=False)[1]
 
-    def pilot(self, n: int, step: float, runs: int, seed: int) -> Pilot | None:
+    def pilot(self, n: int, step: float, runs: int, seed: int) -> PilotRuns | None:
         """SGD and the particle flow on one coupling, beside the limit; None if SGD diverges or follows nothing."""
         flow, sgd = self._beside_the_limit(n, step, runs, seed, together=True)
         if flow is None:
             return None
-        return Pilot(n, step, flow.gaps, sgd.gaps - flow.gaps, max(flow.error, sgd.error))
+        return PilotRuns(n, step, flow.gaps, sgd.gaps - flow.gaps, max(flow.error, sgd.error))
 
     def _beside_the_limit(
         self, n: int, step: float, runs: int, seed: int, together: bool

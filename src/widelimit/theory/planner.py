@@ -34,7 +34,7 @@ from widelimit.errors import (
 from widelimit.problem.initial import Explicit
 from widelimit.problem.problem import Problem
 from widelimit.theory.network_plan import NetworkPlan, Stage
-from widelimit.theory.pilot import Curves, Pilot, Trials, above
+from widelimit.theory.pilot import Curves, PilotRuns, Trials, above
 
 FIRST_WIDTH, FEWEST, MOST = 64, 4, 2**14  # neurons
 SMALLEST = 2.0**-22  # step, as a share of the horizon
@@ -139,7 +139,7 @@ class _Planner:
             pilot = self._at(choice._replace(n=pilot.n if wide else choice.n), pilot, seeds)
         return self._verified(pilot, target, stages, seeds)
 
-    def _verified(self, pilot: Pilot, target: float, stages: list[Stage], seeds: Iterator[int]) -> NetworkPlan:
+    def _verified(self, pilot: PilotRuns, target: float, stages: list[Stage], seeds: Iterator[int]) -> NetworkPlan:
         """The plan of a choice that fresh runs confirm and do not find wasteful, or the last that was confirmed."""
         tried: list[NetworkPlan] = []
         for _ in range(ATTEMPTS):
@@ -161,7 +161,7 @@ class _Planner:
             raise Diverged(f"SGD diverged at every step down to {choice.step:.2g} with {choice.n} neurons.", None)
         return next((found for found in reversed(tried) if found.holds), max(tried, key=lambda found: found.inside))
 
-    def _plan(self, choice: _Choice, pilot: Pilot, curves: Curves, stages: list[Stage]) -> NetworkPlan:
+    def _plan(self, choice: _Choice, pilot: PilotRuns, curves: Curves, stages: list[Stage]) -> NetworkPlan:
         """A choice with the gaps of its fresh runs, which become the last of the stages."""
         width, rest = (
             above(part, self.confidence) for part in (pilot.width_part(choice.n), pilot.step_part(choice.step))
@@ -174,7 +174,7 @@ class _Planner:
             width, rest, curves.error, curves.seconds, tuple(stages),
         )  # fmt: skip
 
-    def _told(self, kind: str, pilot: Pilot) -> Stage:
+    def _told(self, kind: str, pilot: PilotRuns) -> Stage:
         gaps = pilot.width + pilot.rest
         gap, width, rest = (above(part, self.confidence) for part in (gaps, pilot.width, pilot.rest))
         inside = float(np.mean(np.abs(gaps).max(axis=-1) <= self.tolerance))
@@ -184,7 +184,7 @@ class _Planner:
         """Seeds of the pilots and of the fresh runs, all different."""
         return (int(s) for s in iter(np.random.default_rng(self.seed).integers(2**32, size=1000)))
 
-    def _first(self, seeds: Iterator[int]) -> Pilot:
+    def _first(self, seeds: Iterator[int]) -> PilotRuns:
         """A pilot at a small width and a step at which nothing diverges."""
         t_end, parameters = self.trials.t_end, self.trials.problem.D
         step = min(t_end / 16, 1 / (8 * parameters))
@@ -195,7 +195,7 @@ class _Planner:
             step /= 4
         raise Diverged(f"SGD of {FIRST_WIDTH} neurons diverged at every step down to {step:.2g}.", None)
 
-    def _at(self, choice: _Choice, before: Pilot, seeds: Iterator[int]) -> Pilot:
+    def _at(self, choice: _Choice, before: PilotRuns, seeds: Iterator[int]) -> PilotRuns:
         """The pilot at a choice, or at a smaller step if that diverges."""
         n, step = choice
         while True:
@@ -205,7 +205,7 @@ class _Planner:
                 return found
             step = min(step / 2, before.step)
 
-    def _require_reachable(self, pilot: Pilot) -> None:
+    def _require_reachable(self, pilot: PilotRuns) -> None:
         """Refuse a tolerance below what is known of the limit."""
         floor = FLOOR * pilot.error
         if self.tolerance <= floor:
@@ -214,7 +214,7 @@ class _Planner:
                 "raise it, or give the limit more points."
             )
 
-    def _cheapest(self, pilot: Pilot, target: float) -> _Choice:
+    def _cheapest(self, pilot: PilotRuns, target: float) -> _Choice:
         """The width and the step of least cost N/ε whose gap should stay below the target."""
         finest = SMALLEST * self.trials.t_end
         coarsest = min(LARGER * pilot.step, self.trials.t_end / 4)
@@ -235,7 +235,7 @@ class _Planner:
             f"floor is the {part}, {most} a gap of about {left:.2g}."
         )
 
-    def _largest_step(self, pilot: Pilot, n: int, ends: tuple[float, float], target: float) -> float | None:
+    def _largest_step(self, pilot: PilotRuns, n: int, ends: tuple[float, float], target: float) -> float | None:
         """The largest step on the grid that should do for a width, None if none does."""
         finest, coarsest = ends
         if pilot.quantile(n, finest, self.aim) > target:
