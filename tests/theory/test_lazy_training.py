@@ -178,6 +178,10 @@ def test_a_large_scale_is_lazy_and_a_small_one_learns_features(alpha, word):
     names = {row["quantity"] for row in found.table()}
     assert {"kernel moved", "features moved", "relative scale κ"} <= names
     assert found.floor["moved"] > 0
+    straight = replace(
+        found, kappa=wl.RelativeScale(0.0, 0.0, 1.0, 1.0, 0.0)
+    )  # hinges with a fixed: D²f is at the kinks
+    assert straight.table()[-1]["quantity"] == "relative scale κ, kinks not counted"
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ class Regime:
             ("parameters moved", v.parameters, None),
             ("risk", self.risk, None),
             ("risk of the tangent model", self.tangent_risk, None),
-            ("relative scale κ", self.kappa.kappa, None),
+            ("relative scale κ" + ("" if self.kappa.bend > 0 else ", kinks not counted"), self.kappa.kappa, None),
         ]
         return [{"quantity": name, "value": value, "floor": low} for name, value, low in rows]
 

@@ -6,7 +6,9 @@
     f*    E[y | x], so that the noise of the labels does not count
 
 Lazy when κ ≪ 1. κ ∝ 1/α at a centred start (f(θ_0) = 0), κ ∝ 1/λ^r for r-homogeneous neurons scaled by λ; otherwise the
-first factor grows with α and κ does not fall to 0. At a fixed time ‖f_t − f̄_t‖/‖f_0 − f*‖ ≲ t² κ.
+first factor grows with α and κ does not fall to 0. Kinks of σ, where D²f is no function, are not counted: κ of ReLU is
+that of the products of a and w, and κ = 0 says nothing where a is fixed too. At a fixed
+time ‖f_t − f̄_t‖/‖f_0 − f*‖ ≲ t² κ.
 Reference: [cob19].
 """
 
@@ -56,6 +58,8 @@ def relative_scale(problem: Problem, n: int = 100, *, rho: Rho | None = None, se
     n      number of neurons
     rho    the network itself, in full coordinates, instead of a draw
     seed   of the draw: the neurons are those of SGD with the same seed
+
+    What the kinks of σ add to D²f is not counted.
 
     >>> import widelimit as wl
     >>> start = wl.initial.paired(wl.initial.gaussian(1.0, a=wl.initial.signs()))
