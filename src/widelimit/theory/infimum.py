@@ -98,7 +98,7 @@ class Probe:
     def descended(self, v: np.ndarray, own: np.ndarray) -> Infimum:
         """The lowest of the local minima."""
         values = self.features @ v + self.penalty
-        starts = np.concatenate([own[:OWN], _apart(self.theta[np.argsort(values)], STARTS)])
+        starts = np.concatenate([own[:OWN], apart(self.theta[np.argsort(values)], STARTS)])
         found = sorted((self._down(start, v) for start in starts), key=lambda pair: pair[0])
         theta = np.stack([place for _, place in found])
         return Infimum(found[0][0], found[0][0], theta[0], theta, "starts", len(self.theta), len(starts))
@@ -136,7 +136,7 @@ class Probe:
             value, gradient = _ratio(land, among, jnp.asarray(theta), residual)
             return float(value), np.nan_to_num(np.asarray(gradient, float))
 
-        for start in _apart(self.theta[np.argsort(ratio)], STARTS):
+        for start in apart(self.theta[np.argsort(ratio)], STARTS):
             found = minimize(slope, start, jac=True, bounds=among.bounds, method="L-BFGS-B",
                              options={"ftol": 1e-16, "gtol": 1e-13})  # fmt: skip
             lowest = min(lowest, float(found.fun))
@@ -164,7 +164,7 @@ def _sequence(points: int, among: Allowed) -> tuple[np.ndarray, np.ndarray]:
     return directions, 2.0 ** (low + (high - low) * last)
 
 
-def _apart(rows: np.ndarray, count: int) -> np.ndarray:
+def apart(rows: np.ndarray, count: int) -> np.ndarray:
     """The first ``count`` rows that lie apart from those before them."""
     chosen = rows[:0]
     while len(rows) and len(chosen) < count:

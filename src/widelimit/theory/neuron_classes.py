@@ -44,8 +44,9 @@ class Allowed(Frozen, eq=False):
         theta = jnp.clip(theta, self.lower, self.upper)
         scalars, w = theta[:, :first], theta[:, first:]
         size = length(w)
-        safe = jnp.where(size > 0, size, 1.0)
-        factor = jnp.where(self.sphere > 0, 1 / safe, jnp.minimum(1.0, self.ball / safe))
+        safe, ball = jnp.where(size > 0, size, 1.0), jnp.where(jnp.isinf(self.ball), 1.0, self.ball)
+        inside = jnp.where(size > self.ball, ball / safe, 1.0)
+        factor = jnp.where(self.sphere > 0, 1 / safe, inside)
         return jnp.concatenate([scalars, w * factor[:, None]], axis=1)
 
     @property
