@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -41,8 +41,9 @@ from widelimit.theory.infimum import Infimum, Probe, probe
 from widelimit.theory.neuron_classes import allowed
 from widelimit.theory.symmetry import Excess, excess_of
 
-POINTS = 8192
+POINTS = 4096
 SUPPORT = 8  # neurons of ρ from which a minimiser starts
+TIGHT = 1e-3  # of E: a looser bound is worth a second search
 WORDS = {"R": "risk R", "E": "energy E = R/2 + λ∫v", "F": "free energy F"}
 
 
@@ -144,7 +145,7 @@ def certificate(
     (True, True)
     """
     instance_of(Problem, problem, "certificate", "build one first")
-    require_count("points", points, "8192")
+    require_count("points", points, "4096")
     cloud = measure_in(problem, rho)
     if problem.is_noisy:
         return _with_noise(problem, cloud, within)
@@ -197,10 +198,17 @@ def _certified(problem: Problem, rho: Measure, within: Any, points: int) -> Cert
     land = first.in_motion(theta)
     among = allowed(problem, land.penalty.columns, np.asarray(rho.theta), within)
     assert isinstance(land, FeatureLandscape)
-    return certified_on(probe(land, among, points), rho)
+    return examined(probe(land, among, points), rho).certificate
 
 
-def certified_on(here: Probe, rho: Measure) -> Certificate:
+class Examined(NamedTuple):
+    """A certificate, and what is known of inf Ψ behind it."""
+
+    certificate: Certificate
+    infimum: Infimum
+
+
+def examined(here: Probe, rho: Measure) -> Examined:
     """The certificate of ρ in the coordinates of a landscape without noise."""
     land, theta = here.field.land, np.asarray(rho.theta, float)
     fit, weights = land.fit.whitened()[1], np.asarray(rho.weights, float)
@@ -213,30 +221,32 @@ def certified_on(here: Probe, rho: Measure) -> Certificate:
         lowest = lowest._replace(
             lower=min(lowest.lower, float(psi.min())), upper=float(psi.min()), neuron=theta[np.argmin(psi)]
         )
-    R_0, mean = float(v @ v), float(weights @ psi)
-    gap = _gap(here, v, R_0, P, mean - lowest.lower)
+    mean = float(weights @ psi)
+    gap = _gap(here, v, P, mean - lowest.lower)
     plain = float(land.penalty.ridge) == 0
     value = float(fit.risk(F)) / 2 + P
-    return Certificate(
+    found = Certificate(
         "R" if plain else "E", value * (2 if plain else 1), gap * (2 if plain else 1), mean, lowest.lower,
         lowest.neuron, land.coordinates, lowest.method, lowest.method == "intervals", lowest.points, lowest.starts,
         lowest.upper - lowest.lower if lowest.method == "intervals" and math.isfinite(lowest.lower) else math.nan,
         here.among.box, 0.0, _error(here, rho, lowest) * (2 if plain else 1),
     )  # fmt: skip
+    return Examined(found, lowest)
 
 
-def _gap(here: Probe, v: np.ndarray, R_0: float, P: float, g: float) -> float:
+def _gap(here: Probe, v: np.ndarray, P: float, g: float) -> float:
     """The least of the bounds of E(ρ) − inf E above."""
-    penalty = here.field.land.penalty
+    penalty, fit_y, R_0 = here.field.land.penalty, here.field.land.fit.whitened()[1].y, float(v @ v)
     g = max(g, 0.0)
     if float(penalty.ridge) > 0 and not isinstance(penalty.regulariser, Squares | Path | Rounded):
         return g  # v may be negative
-    if math.isinf(g):
-        c = 1 / max(1.0, -here.lowest_ratio(v)) if float(penalty.ridge) > 0 else 0.0
-        fit = here.field.land.fit.whitened()[1]
-        return R_0 / 2 + float(fit.floor) / 2 + P - fit.dual(c * v)
-    c = min(max((R_0 + P - g) / R_0, 0.0), 1.0) if R_0 > 0 else 1.0
-    return R_0 * (1 - c) ** 2 / 2 + P * (1 - c) + c * g
+    finite = math.isfinite(g)
+    c = min(max((R_0 + P - g) / R_0, 0.0), 1.0) if R_0 > 0 and finite else float(finite)
+    plain = R_0 * (1 - c) ** 2 / 2 + P * (1 - c) + (c * g if finite else 0.0)
+    if float(penalty.ridge) == 0 or here.radial or plain <= TIGHT * (R_0 / 2 + P):
+        return plain
+    c = 1 / max(1.0, -here.lowest_ratio(v))  # c Ψ_0 + λ v ≥ 0
+    return min(plain, R_0 / 2 + P + c * float(v @ fit_y) + c * c * R_0 / 2)
 
 
 def _error(here: Probe, rho: Measure, lowest: Infimum) -> float:

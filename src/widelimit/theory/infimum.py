@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import jax
@@ -31,11 +32,12 @@ from widelimit.theory.neuron_classes import Allowed
 from widelimit.theory.radial_infimum import Radial, is_radial
 
 WIDE, MODERATE = (-10.0, 20.0), (-3.0, 4.0)  # log2 t
-STARTS = 24  # local minimisers
+STARTS = 16  # local minimisers
 OWN = 8  # of which may start at neurons of ρ
 APART = 0.2  # relative distance of two starts
+NEAR = 4.0  # largest entry of a neuron that stands for a ray on which Ψ falls without end
 DOUBLES = 1.5  # growth of −Ψ between t and 2t beyond which it has no end
-RAYS = 512  # directions on which that is looked at
+RAYS = 256  # directions on which that is looked at
 
 
 class Infimum(NamedTuple):
@@ -91,9 +93,15 @@ class Probe:
             place = place if near < found.upper else np.array([found.r])
             return Infimum(lower, upper, place, place[None], "intervals", found.points, 1)
         if self.falls(v):
-            worst = self.theta[int(np.argmin(self.features @ v + self.penalty))]
-            return Infimum(-math.inf, -math.inf, worst, np.empty((0, len(worst))), "starts", len(self.theta), 0)
+            near = self.theta[np.abs(self.theta).max(axis=1) <= NEAR]
+            lowest = apart(near[np.argsort(self.at(near, v))], STARTS)
+            return Infimum(-math.inf, -math.inf, lowest[0], lowest, "starts", len(self.theta), 0)
         return self.descended(v, own)
+
+    def at(self, theta: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Ψ_v, (n,)."""
+        features, penalty = self.field.evaluated(theta)
+        return features @ v + penalty
 
     def descended(self, v: np.ndarray, own: np.ndarray) -> Infimum:
         """The lowest of the local minima."""
@@ -119,11 +127,16 @@ class Probe:
 
     def falls(self, v: np.ndarray) -> bool:
         """Whether Ψ_v doubles with t where t is largest."""
-        directions, _ = _sequence(RAYS, self.among)
-        far = [np.asarray(self.among.place(jnp.asarray(directions * 2.0**t))) for t in (WIDE[1] - 1, WIDE[1])]
-        once, twice = (features @ v + penalty for features, penalty in map(self.field.evaluated, far))
+        once, twice = (features @ v + penalty for features, penalty in self.far)
         size = float(np.abs(self.features @ v).max())
         return bool(np.any((twice < DOUBLES * once) & (twice < -size)))
+
+    @cached_property
+    def far(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Features and λ v at the two largest t."""
+        directions, _ = _sequence(RAYS, self.among)
+        far = [np.asarray(self.among.place(jnp.asarray(directions * 2.0**t))) for t in (WIDE[1] - 1, WIDE[1])]
+        return [self.field.evaluated(rows) for rows in far]
 
     def lowest_ratio(self, v: np.ndarray) -> float:
         """min Ψ_0/(λ v), 0 at most."""

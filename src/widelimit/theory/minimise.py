@@ -34,17 +34,18 @@ from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.simplex_weights import simplex_weights
 from widelimit.problem.problem import Problem
-from widelimit.theory.certificate import POINTS, Certificate, certified_on
+from widelimit.theory.certificate import POINTS, Certificate, Examined, examined
 from widelimit.theory.infimum import Probe, apart, probe
 from widelimit.theory.neuron_classes import Allowed, allowed
 
 FEWEST = 8  # atoms for which the polish is compiled; twice as many when they are more
-SINGLE = 24  # starts for the best single atom
+SINGLE = 10  # starts for the best single atom
 SAME = 1e-6  # relative distance of two atoms that are one
 ROUNDS = 100
 PATIENCE = 3  # rounds without a lower value
 FEW = 6  # atoms let in at a time
 FAR = 2.0**24  # in place of a radius of infinity: farther out, rounding costs more than is gained
+LARGE = 1e3  # entry of a neuron beyond which, with a regulariser, only its direction counts
 OPTIONS = {"ftol": 1e-17, "gtol": 1e-14, "maxiter": 500, "maxcor": 30}
 
 
@@ -145,26 +146,22 @@ class _Search:
         return self.here.field.land
 
     def found(self) -> Minimum:
-        now, history = self.single(), []
-        best, patience = now, PATIENCE
-        bound = self.certified(now)
+        now, history, patience = self.single(), [], PATIENCE
         while True:
+            seen = examined(self.here, self.cloud(now))
+            bound = seen.certificate
+            lower = not history or bound.value < history[-1].value * (1 - 1e-12)
+            patience = PATIENCE if lower else patience - 1
             history.append(Round(bound.value, bound.gap, len(now.w)))
             if bound.gap <= self.tolerance or len(history) > ROUNDS or not patience or len(now.w) >= self.most:
                 break
-            now = self.corrected(now, bound)
-            following = self.certified(now)
-            patience = PATIENCE if following.value < bound.value * (1 - 1e-12) else patience - 1
-            best, bound = now, following
-        rho = self.cloud(best)
+            now = self.corrected(now, seen)
+        rho = self.cloud(now)
         risk = float(self.land.risk_of(*self.land.measure(rho)))
         return Minimum(rho, risk, bound, tuple(history), bound.gap <= self.tolerance)
 
     def cloud(self, now: Atoms) -> Cloud:
         return Cloud(now.theta, now.w, self.land.coordinates)
-
-    def certified(self, now: Atoms) -> Certificate:
-        return certified_on(self.here, self.cloud(now))
 
     def single(self) -> Atoms:
         """The best single atom: ½ |Φ − y|² + λ v on the points of the search, then downhill."""
@@ -178,17 +175,17 @@ class _Search:
         features, penalty = self.here.field.evaluated(now.theta)
         return float(self.land.fit.whitened()[1].risk(now.w @ features) / 2 + now.w @ penalty)
 
-    def corrected(self, now: Atoms, bound: Certificate) -> Atoms:
+    def corrected(self, now: Atoms, seen: Examined) -> Atoms:
         """Steps 3 to 5; the polish is kept only if it is lower."""
         features, penalty = self.here.field.evaluated(now.theta)
-        fit = self.land.fit.whitened()[1]
-        v = fit.residual(now.w @ features)
-        met = self.here.descended(v, now.theta).others
-        assert bound.neuron is not None
-        worst = np.where(np.isfinite(bound.neuron), bound.neuron, FAR)
-        values = _psi(self.here, met, v)
-        below = met[np.isfinite(values) & (values < now.w @ (features @ v + penalty))]
-        fresh = apart(np.concatenate([worst[None], below]), FEW)
+        v = self.land.fit.whitened()[1].residual(now.w @ features)
+        met = np.concatenate([seen.infimum.neuron[None], seen.infimum.others])
+        met = np.where(np.isfinite(met), met, FAR)
+        if float(self.land.penalty.ridge) > 0:  # a runaway neuron stands for its ray
+            met = met * np.minimum(1.0, LARGE / np.maximum(np.abs(met).max(axis=1), LARGE))[:, None]
+        mean = now.w @ (features @ v + penalty)
+        below = self.here.at(met, v) < mean
+        fresh = apart(met[below | (np.arange(len(met)) == 0)], FEW)
         theta = np.concatenate([now.theta, fresh])
         weighted = self.weighted(theta, np.append(now.w, np.zeros(len(fresh))))
         tried = [weighted]
@@ -232,12 +229,6 @@ class _Search:
         w = found.x[size * D :][:m] ** 2
         good = np.isfinite(found.fun) and np.isfinite(rows).all() and w.sum() > 0
         return Atoms(rows, w / w.sum()) if good else now
-
-
-def _psi(here: Probe, theta: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Ψ_v, (n,)."""
-    features, penalty = here.field.evaluated(theta)
-    return features @ v + penalty
 
 
 @jax.jit
