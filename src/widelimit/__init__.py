@@ -10,6 +10,7 @@
     ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ))                            N → ∞                                    MeanField
     ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ)) + 2 ξ β⁻¹ Δρ               with noise, on a grid                    FiniteVolume
     ρ_* = exp(−β Ψ(θ; ρ_*))/Z                             where noise leads                        gibbs
+    R(ρ) − inf R ≤ 2 (∫Ψ dρ − inf Ψ)                      how far from the best of any width     certificate
     f̄ = f(θ⁰) + ⟨Df(θ⁰), θ − θ⁰⟩                          linearised at its start                  TangentFlow
 
 Names are imported on first use, so that ``widelimit --help`` answers without loading JAX. Double precision

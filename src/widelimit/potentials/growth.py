@@ -21,9 +21,13 @@ from functools import singledispatch
 from itertools import pairwise
 from typing import NamedTuple
 
+import jax.numpy as jnp
+import numpy as np
+
 from widelimit.problem.activations import Activation, ErrorFunction, Hinges, Logistic, Part, Polynomial, Sum
 
 CRAMER = 1.0865 / math.sqrt(2 * math.pi)
+FLAT = 1e-13  # relative slope that jumps leave by rounding
 
 
 class Line(NamedTuple):
@@ -66,13 +70,15 @@ def _(activation: Hinges) -> Growth:
     slopes, knots = [activation.slope], activation.knots
     for jump in activation.jumps:
         slopes.append(slopes[-1] + jump)
+    slopes = [slope if abs(slope) > FLAT * max(map(abs, slopes)) else 0.0 for slope in slopes]
     values = _values(activation, slopes)
     left = Line(activation.intercept, slopes[0])
     right = Line(values[-1] - slopes[-1] * knots[-1], slopes[-1]) if knots else left
     bounded = slopes[0] == 0 == slopes[-1]
     half = (max(values, default=0.0) - min(values, default=0.0)) / 2 if bounded else math.inf
     flat = min(map(abs, knots), default=math.inf)
-    return Growth(left, right, *_between(activation, left, right), max(map(abs, slopes)), half, flat)
+    signed, area, moment = _between(activation, left, right)
+    return Growth(left, right, signed, area, moment, max(map(abs, slopes)), half, flat)
 
 
 def _values(activation: Hinges, slopes: list[float]) -> list[float]:
@@ -89,7 +95,7 @@ def _between(activation: Hinges, left: Line, right: Line) -> tuple[float, ...]:
     signed = area = moment = 0.0
     for low, high in pairwise(sorted({0.0, *activation.knots})):
         line = right if low >= 0 else left
-        ends = [float(activation(x)) - line.at(x) for x in (low, high)]
+        ends = [float(activation(jnp.asarray(x))) - line.at(x) for x in (low, high)]
         size = (high - low) * (abs(ends[0]) + abs(ends[1])) / 2
         signed, area = signed + (high - low) * sum(ends) / 2, area + size
         moment += max(abs(low), abs(high)) * size
@@ -151,6 +157,7 @@ def _(activation: Sum) -> Growth | None:
     if any(part is None for part in parts):
         return None
     known = [part for part in parts if part is not None]
-    left, right = (Line(sum(p[i].c for p in known), sum(p[i].l for p in known)) for i in (0, 1))
-    numbers = (sum(p[i] for p in known) for i in range(2, 7))
-    return Growth(left, right, *numbers, min(p.flat for p in known))
+    left = Line(sum(p.left.c for p in known), sum(p.left.l for p in known))
+    right = Line(sum(p.right.c for p in known), sum(p.right.l for p in known))
+    signed, area, moment, lipschitz, half = np.array([p[2:7] for p in known], float).sum(axis=0).tolist()
+    return Growth(left, right, signed, area, moment, lipschitz, half, min(p.flat for p in known))

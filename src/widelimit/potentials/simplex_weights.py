@@ -6,8 +6,8 @@
     c   (m,)     λ v of the neurons
 
 Scheme: active set. On the support S the equality-constrained problem is solved exactly; if a weight would become
-negative, go as far as none does and drop that one; else let in the neuron whose Ψ = Φ(Φᵀw − y) + c is lowest, until none
-is below the mean. Finitely many supports, each left with a lower value: it ends.
+negative, go as far as none does and drop that one; else let in the neuron whose Ψ = Φ(Φᵀw − y) + c is lowest, until
+none is below the mean. Finitely many supports, each left with a lower value: it ends.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     Ψ_v(θ) = Σ_q v_q Φ_q(θ) + λ v(θ),      v_q = p_q (F_q − y_q)
 
-One radius: between two bounds, a theorem (widelimit.theory.radial_infimum). Otherwise it is searched for, and what comes
-out is a value of Ψ that may not be the lowest: Ψ is evaluated at points of a Sobol sequence, θ = t·direction with
+One radius: between two bounds, a theorem (widelimit.theory.radial_infimum). Otherwise it is searched for, and what
+comes out is a value of Ψ that may not be the lowest: Ψ is evaluated at points of a Sobol sequence, θ = t·direction with
 max_c |direction_c| = 1 and log t evenly spread, half of them at moderate t, since a landscape has its structure at
 relative distances; from the lowest ones that lie apart, and from the lowest neurons of ρ, a local minimiser goes down.
 What this could miss is a well narrower than the points are apart. Ψ falls without end if it still doubles where t does,

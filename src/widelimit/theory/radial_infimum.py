@@ -16,8 +16,8 @@ constants to which a bounded σ tends, one on each side of 0, have no derivative
     γ = Σ_q v_q √M_k h_k(0) φ(0) ∫e/τ_c                 δ = κ ∫|x e| Σ_q |v_q| √M_k √(k+1)/τ_c²
 
 If α < 0 without a regulariser that grows faster, Ψ falls without end. Scheme: intervals whose bound is below the lowest
-value met, less the tolerance, are halved until none is left. The reach is where δ/r² is below the tolerance; farther out
-rounding would grow, which is ε L s. The number that comes out is a lower bound; that rounding is taken off it.
+value met, less the tolerance, are halved until none is left. The reach is where δ/r² is below the tolerance; farther
+out rounding would grow, which is ε L s. The number that comes out is a lower bound; that rounding is taken off it.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Radial:
         parts = np.stack([up * once, up * (2 * k + 2), k * k])  # T² h_k in h_{k+4}, h_{k+2}, h_k
         mean, most = np.sqrt((parts**2).sum(axis=0)), parts.sum(axis=0)
         s, steep = high[:, None] * self.tau, self.growth.lipschitz
-        z = self.growth.flat / s
+        z = np.minimum(self.growth.flat / s, 40.0)
         bent = 2 * np.sqrt(2 * (z * np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) + ndtr(-z)))
         near = np.minimum(self.growth.half, steep * s * np.minimum(1.0, bent))
         bound = near @ (size @ mean)[:, None]
