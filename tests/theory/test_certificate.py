@@ -170,7 +170,7 @@ def test_trained_outer_weights_need_a_regulariser_or_a_bound():
     ],
 )
 def test_bad_input_is_told_in_one_sentence(call):
-    with pytest.raises(wl.InputError, match="got|unknown"):
+    with pytest.raises(wl.InputError, match=r"got|unknown"):
         call()
 
 

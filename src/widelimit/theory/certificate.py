@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from widelimit.arguments import array_of, instance_of
-from widelimit.errors import InputError, require, require_count, shortened
-from widelimit.measures import Cloud, Density, Measure, uniform_cloud
+from widelimit.arguments import instance_of
+from widelimit.errors import InputError, require, require_count
+from widelimit.measures import Cloud, Density, Measure
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape, reduce
 from widelimit.potentials.refinement import SAFETY
@@ -37,6 +37,7 @@ from widelimit.problem.problem import Problem
 from widelimit.problem.regularisers import Path, Rounded, Squares
 from widelimit.solving.solution import Solution
 from widelimit.theory.gibbs import gibbs
+from widelimit.theory.given_measures import measure_in
 from widelimit.theory.infimum import Infimum, Probe, probe
 from widelimit.theory.neuron_classes import allowed
 from widelimit.theory.symmetry import Excess, excess_of
@@ -152,41 +153,12 @@ def certificate(
     is_full = bool(problem.groups) and tuple(cloud.coordinates) != tuple(problem.reduced_coordinates)
     if not is_full or problem.no_reduction:
         return _certified(problem, cloud, within, points)
-    rotated = Cloud(np.asarray(reduce(problem, cloud.theta)), cloud.weights, problem.reduced_coordinates)
+    full = Cloud(cloud.theta, cloud.weights, cloud.coordinates)
+    rotated = Cloud(np.asarray(reduce(problem, full.theta)), full.weights, problem.reduced_coordinates)
     found = _certified(problem, rotated, within, points)
     half = 1.0 if found.objective == "R" else 0.5
     whole = landscape(problem, reduced=True).risk(rotated)
-    return _with_excess(found, excess_of(problem, cloud, whole), half)
-
-
-def measure_in(problem: Problem, rho: Any) -> Measure:
-    """ρ as a measure in full or reduced coordinates of a problem, checked."""
-    rho = rho.final if isinstance(rho, Solution) else rho
-    finite = math.isfinite(problem.data.d)
-    if not isinstance(rho, Measure):
-        theta = array_of("rho", rho, "(n, D)", "give one row per neuron, or a wl.Cloud", finite=True)
-        widths = {problem.reduced.D: problem.reduced_coordinates}
-        if finite and problem.groups and problem.full.D in widths:
-            raise InputError(
-                f"rho of {problem.full.D} columns may be full or reduced here, got an array: give a wl.Cloud, whose "
-                "coordinates tell."
-            )
-        widths |= {problem.full.D: problem.coordinates} if finite else {}
-        forms = " or ".join(f"(n, {width})" for width in sorted(widths))
-        do = f"give the columns {shortened(problem.reduced_coordinates)}" + ("" if finite else ": d is infinite")
-        require(len(theta) > 0 and theta.shape[1] in widths, f"rho must have shape {forms}", theta.shape, do)
-        rho = uniform_cloud(theta, widths[theta.shape[1]])
-    known = [problem.reduced_coordinates, *([problem.coordinates] if finite else [])]
-    names = " or ".join(shortened(one) for one in known)
-    do = "check the problem" if finite else "a network of an infinite dimension has reduced coordinates alone"
-    require(tuple(rho.coordinates) in map(tuple, known), f"rho must have the coordinates {names}",
-            shortened(rho.coordinates), do)  # fmt: skip
-    good = bool(np.isfinite(rho.theta).all()) and rho.n > 0
-    require(good, "rho needs finite neurons", "none, or nan or inf", "stop before the run diverges")
-    if problem.groups and tuple(rho.coordinates) == tuple(problem.reduced_coordinates):
-        least = float(np.asarray(rho.theta)[:, problem.reduced.first_radius :].min())
-        require(least >= 0, "radii in reduced coordinates must be >= 0", least, "take their absolute values")
-    return rho
+    return _with_excess(found, excess_of(problem, full, whole), half)
 
 
 def _certified(problem: Problem, rho: Measure, within: Any, points: int) -> Certificate:

@@ -146,7 +146,8 @@ class _Search:
         return self.here.field.land
 
     def found(self) -> Minimum:
-        now, history, patience = self.single(), [], PATIENCE
+        history: list[Round] = []
+        now, patience = self.single(), PATIENCE
         while True:
             seen = examined(self.here, self.cloud(now))
             bound = seen.certificate

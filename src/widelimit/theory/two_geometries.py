@@ -19,7 +19,7 @@ from widelimit.measures import Measure
 from widelimit.observables.interpolation import displacement, mixture
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
-from widelimit.theory.certificate import measure_in
+from widelimit.theory.given_measures import measure_in
 
 
 @dataclass(frozen=True, eq=False)
