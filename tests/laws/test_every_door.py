@@ -439,7 +439,7 @@ def test_odd_arguments_are_answered_in_one_sentence(tmp_path, monkeypatch):
 def test_what_would_run_for_long_refuses_odd_arguments_first(name):
     m, odd = made(), object()
     few = {"problem": m.plain, "method": m.sgd, "t_end": 0.1, "n": 4, "step": 0.1, "over": "n", "values": [4, 8, 16]}
-    few |= {"problem": m.lazy} if name in LAZY else {}
+    few |= {"problem": m.lazy} if name in LAZY else {"rho": m.cloud, "other": m.cloud}
     few |= {"theorem": "general", "gaps": [], "eta": 0.1}
     few |= {"tolerance": 0.1, "confidence": 0.9}
     few |= {"betas": [1.0, 2.0], "sizes": [4, 8], "solution": None, "chi": None}

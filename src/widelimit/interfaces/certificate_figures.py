@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from widelimit.interfaces.canvas import Page
-from widelimit.interfaces.finishing import finish
+from widelimit.interfaces.finishing import TICKS, finish
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
 from widelimit.theory.minimise import Minimum
 from widelimit.theory.two_geometries import TwoGeometries
@@ -40,4 +41,5 @@ def minimum_figure(result: Minimum, page: Page) -> Figure:
     objective = result.certificate.objective
     axes.set(xlabel="round", yscale="log", ylabel=rf"${objective}-\inf {objective}$", title="How far from the best")
     finish(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(TICKS, integer=True))
     return page.finished([axes])

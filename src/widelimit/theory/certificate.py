@@ -35,9 +35,8 @@ from widelimit.potentials.landscapes import landscape, reduce
 from widelimit.potentials.refinement import SAFETY
 from widelimit.problem.problem import Problem
 from widelimit.problem.regularisers import Path, Rounded, Squares
-from widelimit.solving.solution import Solution
 from widelimit.theory.gibbs import gibbs
-from widelimit.theory.given_measures import measure_in
+from widelimit.theory.given_measures import Given, measure_in
 from widelimit.theory.infimum import Infimum, Probe, probe
 from widelimit.theory.neuron_classes import allowed
 from widelimit.theory.symmetry import Excess, excess_of
@@ -126,7 +125,7 @@ class Certificate:
 
 def certificate(
     problem: Problem,
-    rho: Measure | Solution | Any,
+    rho: Given,
     *,
     within: Mapping[str, float] | None = None,
     points: int = POINTS,

@@ -6,12 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
+from jax.typing import ArrayLike
 
 from widelimit.arguments import array_of
 from widelimit.errors import InputError, require, shortened
 from widelimit.measures import Measure, uniform_cloud
 from widelimit.problem.problem import Problem
 from widelimit.solving.solution import Solution
+
+Given = Measure | Solution | ArrayLike
 
 
 def measure_in(problem: Problem, rho: Any) -> Measure:

@@ -15,11 +15,10 @@ import numpy as np
 
 from widelimit.arguments import instance_of
 from widelimit.errors import is_whole, require
-from widelimit.measures import Measure
 from widelimit.observables.interpolation import displacement, mixture
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
-from widelimit.theory.given_measures import measure_in
+from widelimit.theory.given_measures import Given, measure_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class TwoGeometries:
         return float(max(self.displacement.max() - ends, 0.0))
 
 
-def two_geometries(problem: Problem, rho: Measure, other: Measure, points: int = 51) -> TwoGeometries:
+def two_geometries(problem: Problem, rho: Given, other: Given, points: int = 51) -> TwoGeometries:
     """R along mixtures and along the displacement from one measure to another.
 
     rho, other   in the same coordinates, full or reduced, see `certificate`
