@@ -198,6 +198,19 @@ def test_the_best_network_at_infinite_dimension():
     assert below.rho.n == 1 and below.gap < 1e-8 and below.risk == pytest.approx(alone.min(), abs=1e-8)
 
 
+@pytest.mark.slow
+def test_homogeneous_neurons_have_a_certificate_though_psi_falls_without_end():
+    """ReLU, trained a, ridge: E depends on S = ∫ a r dρ alone, ½ E(y − τ S/√2π)² + λ|S|, and ∫v ≥ |S|."""
+    delta, ridge, k = 0.8, 0.05, 1 / math.sqrt(2 * math.pi)
+    problem = problem_of(wl.data.gaussian_classes(math.inf, delta), "relu", scalars="a", ridge=ridge)
+    S = (delta * k - ridge) / ((1 + delta**2) * k**2)
+    wanted = ((1 - (1 + delta) * S * k) ** 2 + (1 + (1 - delta) * S * k) ** 2) / 4 + ridge * S
+    best = wl.minimise(problem, tolerance=1e-7, points=512)
+    assert best.value == pytest.approx(wanted, abs=1e-7) and best.gap < 1e-7
+    off = wl.certificate(problem, [[0.5, 0.5]], points=512)
+    assert off.value - wanted <= off.gap < off.value
+
+
 def test_mixtures_are_convex_and_displacements_are_not():
     problem = classes(math.inf, 0.8)
     one, two = wl.Cloud([[0.1], [0.2]], [0.5, 0.5], ("r",)), wl.Cloud([[3.0]], [1.0], ("r",))

@@ -35,17 +35,18 @@ CHUNK = 64
 
 
 class Excess(NamedTuple):
-    """R(ρ) − R(ρ̄), and how far it may be off: three standard errors."""
+    """R(ρ) − R(ρ̄), how far it may be off (of draws three standard errors), and whether all pairs were summed."""
 
     value: float
     error: float
+    exact: bool
 
 
 def excess_of(problem: Problem, rho: Cloud, symmetric: float) -> Excess:
     """The excess of a network in full coordinates; ``symmetric`` is R(ρ̄)."""
     land = landscape(problem)
     if rho.n <= EXACT and isinstance(land, PairwiseLandscape):
-        return Excess(max(land.risk(rho) - symmetric, 0.0), land.risk_error(rho))
+        return Excess(max(land.risk(rho) - symmetric, 0.0), land.risk_error(rho), True)
     fitting = int(WORK / (2 * rho.n * problem.D))
     m = min(max(fitting, DRAWS[0]), DRAWS[1])
     draw = problem.data.draws(jax.random.key(SEED), m)
@@ -54,7 +55,7 @@ def excess_of(problem: Problem, rho: Cloud, symmetric: float) -> Excess:
     squares = (difference**2 / 2).reshape(len(draw.p), -1)
     p = np.asarray(draw.p)
     spread = math.sqrt(float(p**2 @ squares.var(axis=1, ddof=1) / squares.shape[1]))
-    return Excess(float(p @ squares.mean(axis=1)), 3 * spread)
+    return Excess(float(p @ squares.mean(axis=1)), 3 * spread, False)
 
 
 def _turned(x: Array, kept: int, widths: tuple[int, ...]) -> Array:
