@@ -10,6 +10,7 @@
     ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ))                            N → ∞                                    MeanField
     ∂_t ρ = 2 ξ ∇·(ρ ∇Ψ(θ; ρ)) + 2 ξ β⁻¹ Δρ               with noise, on a grid                    FiniteVolume
     ρ_* = exp(−β Ψ(θ; ρ_*))/Z                             where noise leads                        gibbs
+    R(ρ) − inf R ≤ 2 (∫Ψ dρ − inf Ψ)                      how far from the best of any width     certificate
     f̄ = f(θ⁰) + ⟨Df(θ⁰), θ − θ⁰⟩                          linearised at its start                  TangentFlow
 
 Names are imported on first use, so that ``widelimit --help`` answers without loading JAX. Double precision
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from widelimit.solving.solution import Solution
     from widelimit.theory import bounds
     from widelimit.theory.barron import Barron, barron
+    from widelimit.theory.certificate import Certificate, certificate
     from widelimit.theory.commutation import commute
     from widelimit.theory.complexity import Complexity, complexity
     from widelimit.theory.convergence_time import ConvergenceTime, convergence_time
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     from widelimit.theory.linearisation import Linearisation, linearise
     from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
     from widelimit.theory.maurey import Approximation, approximation
+    from widelimit.theory.minimise import Minimum, minimise
     from widelimit.theory.network_plan import NetworkPlan
     from widelimit.theory.ntk import Kernel, ntk
     from widelimit.theory.online_sgd import OnlineSGD
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
     from widelimit.theory.sphere_spectrum import SphereSpectrum, gegenbauer
     from widelimit.theory.stability import Modes, Stability, stability
     from widelimit.theory.stationarity import Stationarity, stationarity
+    from widelimit.theory.two_geometries import TwoGeometries, two_geometries
     from widelimit.theory.verdict import Verdict
     from widelimit.theory.walsh_spectrum import walsh
 
@@ -116,12 +120,14 @@ _HOMES = {
     "dynamics.solve": ("resume", "solve"),
     "solving.solution": ("Solution",),
     "experiments.records": ("load",),
+    "theory.certificate": ("Certificate", "certificate"),
     "theory.cooling": ("Cooling", "cooling"),
     "theory.long_time": ("Bias", "Decay", "decay", "particle_bias"),
     "theory.coupling": ("Comparison", "compare"),
     "theory.gibbs": ("Gibbs", "gibbs"),
     "theory.kernel_flow": ("KernelFlow", "kernel_regression"),
     "theory.network_plan": ("NetworkPlan",),
+    "theory.minimise": ("Minimum", "minimise"),
     "theory.ntk": ("Kernel", "ntk"),
     "theory.planner": ("plan",),
     "theory.rates": ("Rates", "rates"),
@@ -130,6 +136,7 @@ _HOMES = {
     "theory.kernel_learning_curve": ("kernel_learning_curve",),
     "theory.linearisation": ("Linearisation", "linearise"),
     "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
+    "theory.two_geometries": ("TwoGeometries", "two_geometries"),
     "theory.verdict": ("Verdict",),
     "theory.spectrum": ("Spectrum",),
     "theory.hermite_spectrum": ("hermite",),

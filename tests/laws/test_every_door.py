@@ -202,6 +202,8 @@ def light():
         "observables.summary": (o.summary, {"rho": cloud}),
         "observables.binned_density": (o.binned_density, {"rho": grid, "coordinate": "r", "edges": edges}),
         "observables.smooth_density": (o.smooth_density, {"rho": cloud, "coordinate": "r", "edges": edges}),
+        "observables.mixture": (o.mixture, {"rho": cloud, "other": cloud, "s": 0.5}),
+        "observables.displacement": (o.displacement, {"rho": cloud, "other": cloud, "s": 0.5}),
         "observables.wasserstein": (o.wasserstein, {"rho": cloud, "other": grid, "p": 2, "coordinates": "r"}),
         "observables.pair_distance": (o.pair_distance, {"rho": cloud, "other": cloud, "norm": "max",
                                       "coordinates": ("r",)}),
@@ -267,6 +269,10 @@ def heavy():
         "LearningCurves.plateaus": (r.curves.plateaus, {"of": "risk", "flat": 0.1, "ratio": 1.5}),
         "gibbs": (wl.gibbs, {"problem": m.noisy, "points": 32, "on": m.grid, "n": 10, "seed": 0}),
         "cooling": (wl.cooling, {"problem": m.noisy, "betas": [10.0, 20.0]}),
+        "certificate": (wl.certificate, {"problem": m.plain, "rho": m.cloud, "within": {"w": 5.0}, "points": 64}),
+        "minimise": (wl.minimise, {"problem": m.plain, "tolerance": 1e-3, "atoms": 2, "within": {"w": 5.0},
+                     "points": 64}),
+        "two_geometries": (wl.two_geometries, {"problem": m.plain, "rho": m.cloud, "other": m.cloud, "points": 3}),
         "decay": (wl.decay, {"problem": m.noisy, "solution": r.grid}),
         "particle_bias": (wl.particle_bias, {"problem": m.noisy, "sizes": [4, 8], "replicas": 2, "t_end": 0.02,
                           "step": 0.01, "seed": 0}),
@@ -371,7 +377,10 @@ def test_every_public_callable_has_a_door_in_the_table():
     homes = {"": wl} | {f"{name}.": getattr(wl, name) for name in wl.__all__ if name.islower() and name in MODULES}
     results = {"Bias", "Comparison", "Cooling", "Decay", "Diverged", "Gibbs", "InputError", "Interrupted", "Rates"}
     results |= {
+        "Certificate",
         "Forecast",
+        "Minimum",
+        "TwoGeometries",
         "Stopped",
         "Kernel",
         "Lemma",
@@ -405,11 +414,8 @@ def test_every_public_callable_has_a_door_in_the_table():
 
 
 MODULES = ("activations", "bounds", "data", "initial", "neurons", "observables", "regularisers", "schedules")
-HEAVY = {"linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
-HEAVY |= {"convergence_time", "fit_bound", "proof_terms"}
-MODULES = ("activations", "data", "initial", "neurons", "observables", "regularisers", "schedules")
-HEAVY = {"learning_curves", "linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
-HEAVY = {"plan", "linearise", "regime", "regimes", "relative_scale", "lazy_lemmas"}
+HEAVY = {"linearise", "regime", "regimes", "relative_scale", "lazy_lemmas", "learning_curves", "plan"}
+HEAVY |= {"convergence_time", "fit_bound", "proof_terms", "certificate", "minimise", "two_geometries"}
 HEAVY |= {"solve", "compare", "rates", "commute", "gibbs", "cooling", "decay", "particle_bias", "figure",
          "animate", "estimate", "resume", "observables.fluctuations", "observables.weak_residual"}  # fmt: skip
 
@@ -433,7 +439,7 @@ def test_odd_arguments_are_answered_in_one_sentence(tmp_path, monkeypatch):
 def test_what_would_run_for_long_refuses_odd_arguments_first(name):
     m, odd = made(), object()
     few = {"problem": m.plain, "method": m.sgd, "t_end": 0.1, "n": 4, "step": 0.1, "over": "n", "values": [4, 8, 16]}
-    few |= {"problem": m.lazy} if name in LAZY else {}
+    few |= {"problem": m.lazy} if name in LAZY else {"rho": m.cloud, "other": m.cloud}
     few |= {"theorem": "general", "gaps": [], "eta": 0.1}
     few |= {"tolerance": 0.1, "confidence": 0.9}
     few |= {"betas": [1.0, 2.0], "sizes": [4, 8], "solution": None, "chi": None}

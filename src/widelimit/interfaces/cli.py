@@ -12,6 +12,7 @@ import typer
 
 from widelimit import __version__
 from widelimit.errors import Diverged, InputError
+from widelimit.interfaces.certify_command import CertifyCommand
 from widelimit.interfaces.complexity_command import ComplexityCommand
 from widelimit.interfaces.gibbs_command import GibbsCommand
 from widelimit.interfaces.measure_commands import BenchCommand, PointsCommand
@@ -30,7 +31,7 @@ app = typer.Typer(
 for name, options in {
     "demo": DemoCommand, "run": RunCommand, "new": NewCommand, "compare": CompareCommand, "gibbs": GibbsCommand,
     "plan": PlanCommand, "regime": RegimeCommand, "complexity": ComplexityCommand, "bench": BenchCommand,
-    "points": PointsCommand,
+    "certify": CertifyCommand, "points": PointsCommand,
 }.items():  # fmt: skip
     command(app, name)(options)
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from widelimit.errors import require, require_count
 from widelimit.interfaces.approximation_figures import approximation_figure
 from widelimit.interfaces.canvas import Look, LookOptions, Page
+from widelimit.interfaces.certificate_figures import geometries_figure, minimum_figure
 from widelimit.interfaces.complexity_figures import complexity_figure
 from widelimit.interfaces.curves import curves_of, entries_of
 from widelimit.interfaces.gap_figures import comparison_figure, rates_figure
@@ -26,11 +27,13 @@ from widelimit.theory.gibbs import Gibbs
 from widelimit.theory.learning_curves import LearningCurves
 from widelimit.theory.linearisation import Linearisation
 from widelimit.theory.maurey import Approximation
+from widelimit.theory.minimise import Minimum
 from widelimit.theory.network_plan import NetworkPlan
 from widelimit.theory.proof_terms import ProofTerms
 from widelimit.theory.rates import Rates
 from widelimit.theory.regime import Regimes
 from widelimit.theory.samples_to_overlap import OverlapSamples
+from widelimit.theory.two_geometries import TwoGeometries
 
 OWN: dict[type, Callable[[Any, Page], Figure]] = {
     Comparison: comparison_figure,
@@ -43,6 +46,8 @@ OWN: dict[type, Callable[[Any, Page], Figure]] = {
     Complexity: complexity_figure,
     Approximation: approximation_figure,
     NetworkPlan: plan_figure,
+    Minimum: minimum_figure,
+    TwoGeometries: geometries_figure,
 }
 
 
@@ -58,7 +63,7 @@ def figure(
 
     records     what `solve` and `gibbs` returned, also lists of them, and dictionaries, whose keys are the labels; or
                 what `compare`, `rates`, `plan`, `proof_terms`, `linearise`, `regimes`, `learning_curves`,
-                `samples_to_overlap`, `complexity` or `approximation` returned, alone
+                `samples_to_overlap`, `complexity`, `approximation`, `minimise` or `two_geometries` returned, alone
 
     of solutions
 

@@ -5,6 +5,7 @@ from widelimit.observables.density import binned_density, smooth_density
 from widelimit.observables.distances import pair_distance, wasserstein
 from widelimit.observables.fluctuations import fluctuations
 from widelimit.observables.free_energy import dissipation, entropy, fisher_information, free_energy
+from widelimit.observables.interpolation import displacement, mixture
 from widelimit.observables.moments import moment, summary
 from widelimit.observables.risk import risk, test_risk
 from widelimit.observables.statistics import average, mass, quantile, variance
@@ -14,12 +15,14 @@ __all__ = [
     "average",
     "binned_density",
     "coefficient",
+    "displacement",
     "dissipation",
     "entropy",
     "fisher_information",
     "fluctuations",
     "free_energy",
     "mass",
+    "mixture",
     "moment",
     "pair_distance",
     "quantile",

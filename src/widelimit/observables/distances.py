@@ -87,28 +87,49 @@ def _on_the_line(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weight
 
 def _by_simplex(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray, p: float) -> float:
     """W_p from the optimal plan."""
+    cost, scale = _cost(x, y, p)
+    if scale == 0:
+        return 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mean, log = ot.emd2(weights, other_weights, cost, numItermax=PIVOTS, log=True)
+    _require_found(log["warning"], len(x), len(y))
+    return scale * max(float(mean), 0.0) ** (1 / p)
+
+
+def optimal_plan(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray) -> np.ndarray:
+    """The masses (n, m) that go from each point x to each y, at the least cost |x − y|²."""
+    cost, _ = _cost(x, y, 2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sums = weights / weights.sum(), other_weights / other_weights.sum()
+        plan, log = ot.emd(*sums, cost, numItermax=PIVOTS, log=True)
+    _require_found(log["warning"], len(x), len(y))
+    return np.asarray(plan)
+
+
+def _cost(x: np.ndarray, y: np.ndarray, p: float) -> tuple[np.ndarray, float]:
+    """(|x − y|/scale)^p, (n, m), and the scale, the largest distance."""
     require(
         len(x) * len(y) <= LARGEST_PLAN,
         f"W_p in {x.shape[1]} dimensions needs n·m <= {LARGEST_PLAN:.0e} pairs of points",
         f"{len(x)} x {len(y)}",
         "thin the clouds, or compare one coordinate at a time",
     )
-
     cost = cdist(x, y)
     scale = float(cost.max())
-    if scale == 0:
-        return 0.0
-    cost /= scale
-    np.power(cost, p, out=cost)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        mean, log = ot.emd2(weights, other_weights, cost, numItermax=PIVOTS, log=True)
-    if log["warning"] is not None:
+    if scale > 0:
+        cost /= scale
+        np.power(cost, p, out=cost)
+    return cost, scale
+
+
+def _require_found(warning: object, n: int, m: int) -> None:
+    if warning is not None:
         raise InputError(
-            f"the optimal plan between {len(x)} and {len(y)} points was not found in {PIVOTS:.0e} pivots, got "
-            f"{str(log['warning']).splitlines()[0]!r}: thin the clouds, or compare one coordinate at a time."
+            f"the optimal plan between {n} and {m} points was not found in {PIVOTS:.0e} pivots, got "
+            f"{str(warning).splitlines()[0]!r}: thin the clouds, or compare one coordinate at a time."
         )
-    return scale * max(float(mean), 0.0) ** (1 / p)
 
 
 def _columns(

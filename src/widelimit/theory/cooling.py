@@ -4,12 +4,9 @@
     E(ρ_β) − inf E ≤ ∫ Ψ_λ(·; ρ_β) dρ_β − inf_θ Ψ_λ(θ; ρ_β)            E is convex along mixtures
     E(ρ_β) − inf E = O(D/β)                                            to be seen as a slope
 
-The right-hand side of the second line is a certificate: every β gives a lower bound of inf E, and the largest of them
-is the reference of all. It is a bound because the infimum runs over every θ. Beyond the reach of exp(−BΨ), for a large
-B, the regulariser keeps Ψ above its infimum (widelimit.theory.far_field); inside, Ψ is searched on panels that are
-halved wherever a neighbour of a node may be lowest (widelimit.theory.panels), and the lowest nodes are followed down
-by a local minimiser. What this could miss is a well between two neighbouring nodes, narrower than they are apart: a few
-per cent of |θ|.  Reference: [mmn18].
+The right-hand side of the second line is the certificate of ρ_β (widelimit.theory.certificate): every β gives a lower
+bound of inf E, and the largest of them is the reference of all. In one radius it is a theorem; in two coordinates inf Ψ
+is searched for, and a well narrower than the points are apart could be missed.  Reference: [mmn18].
 """
 
 from __future__ import annotations
@@ -19,20 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
 
 from widelimit.arguments import instance_of, numbers_of
 from widelimit.errors import require, require_positive
-from widelimit.measures import Measure
-from widelimit.potentials.feature_landscape import FeatureLandscape
-from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
-from widelimit.theory.far_field import Field, Rays
+from widelimit.theory.certificate import certificate
 from widelimit.theory.gibbs import POINTS, gibbs
-from widelimit.theory.panels import covering, refined
-
-COLD = 1e4  # B, in units of 1/∫|Ψ| dρ
-FOLLOWED = 10  # nodes from which a local minimum is sought
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,44 +80,11 @@ def cooling(problem: Problem, betas: Sequence[float]) -> Cooling:
     require(ordered, "cooling needs two or more increasing values of beta", listed, "try [10.0, 100.0, 1000.0]")
     few = len(problem.reduced_coordinates) in POINTS
     require(few, "cooling needs one or two reduced coordinates", problem.reduced_coordinates[:6], "see wl.gibbs")
-    land = landscape(problem, reduced=True)
-    assert isinstance(land, FeatureLandscape)
     laws = [gibbs(replace(problem, beta=float(beta))) for beta in listed]
-    energy, certificate = np.array([_certified(land, law.rho) for law in laws]).T
+    cold = replace(problem, beta=math.inf)
+    found = [certificate(cold, law.rho) for law in laws]
+    energy, gap = np.array([[one.value, one.gap] for one in found]).T
     return Cooling(
         np.array(listed, float), np.array([law.risk for law in laws]), energy,
-        np.array([law.free_energy for law in laws]), certificate, float(np.max(energy - certificate)), problem.D,
+        np.array([law.free_energy for law in laws]), gap, float(np.max(energy - gap)), problem.D,
     )  # fmt: skip
-
-
-def _certified(land: FeatureLandscape, rho: Measure) -> tuple[float, float]:
-    """E(ρ) and ∫ Ψ dρ − inf Ψ."""
-    features, penalty = Field(land, 1.0).evaluated(np.asarray(rho.theta))
-    fit, F = land.fit.whitened()[1], rho.mean(features)
-    v = fit.residual(F)
-    psi = features @ v + penalty
-    scale = float(rho.mean(np.abs(psi)))
-    lowest = _infimum(land, v, COLD / scale if scale > 0 else COLD)
-    return float(fit.risk(F) / 2 + rho.mean(penalty)), max(float(rho.mean(psi)) - lowest, 0.0)
-
-
-def _infimum(land: FeatureLandscape, v: np.ndarray, cold: float) -> float:
-    """inf Ψ for residuals v, scaled by √p; −∞ if Ψ falls without end."""
-    field = Field(land, cold, volumes=False)
-    reach = Rays(field).reach(v)
-    if reach is None:
-        return -math.inf
-    whole = covering(reach.length, field.signed, POINTS[len(field.signed)])
-    nodes = refined(whole, lambda theta: field.exponent(theta, v[:, None]))[0].rule()[0]
-    nodes = nodes.reshape(len(nodes), -1, nodes.shape[-1])
-    values = -field.exponent(nodes.reshape(-1, nodes.shape[-1]), v[:, None]).reshape(nodes.shape[:2]) / cold
-    bounds = [(None if sign else 0.0, None) for sign in field.signed]
-    lowest = float(values.min())
-    for block in np.argsort(values.min(axis=1))[:FOLLOWED]:
-        start = nodes[block, int(np.argmin(values[block]))]
-        found = minimize(
-            lambda theta: field.slope(theta, v), start, jac=True, bounds=bounds, method="L-BFGS-B",
-            options={"ftol": 1e-15, "gtol": 1e-12},
-        )  # fmt: skip
-        lowest = min(lowest, float(found.fun))
-    return lowest

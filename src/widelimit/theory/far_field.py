@@ -30,7 +30,7 @@ PER_OCTAVE = {1: 8, 2: 4}
 DIRECTIONS = 17  # on every side of the unit square
 ROUNDING = 1e-12
 LOWEST = -1e300
-ROWS = 1024
+ROWS, FEW = 1024, 32
 
 
 class Reach(NamedTuple):
@@ -62,11 +62,12 @@ class Field:
         return [not radius for radius in self.land.penalty.columns.is_radius()]
 
     def evaluated(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """√p Φ, (n, Q), and λ v, (n,): in chunks of one size, so that another number of rows compiles nothing."""
+        """√p Φ, (n, Q), and λ v, (n,): in chunks of two sizes, so that another number of rows compiles nothing."""
         features, penalty = np.empty((len(theta), len(self.land.fit.p))), np.empty(len(theta))
-        for start in range(0, len(theta), ROWS):
-            rows = theta[start : start + ROWS]
-            padded = jnp.asarray(np.concatenate([rows, np.repeat(rows[-1:], ROWS - len(rows), axis=0)]))
+        size = FEW if len(theta) <= FEW else ROWS
+        for start in range(0, len(theta), size):
+            rows = theta[start : start + size]
+            padded = jnp.asarray(np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), axis=0)]))
             part = slice(start, start + len(rows))
             features[part], penalty[part] = (np.asarray(x)[: len(rows)] for x in _evaluated(self.land, padded))
         return features, penalty
@@ -86,20 +87,6 @@ class Field:
             features, penalty = self.evaluated(theta[start : start + ROWS])
             found.append(-self.beta * (features @ residuals + penalty[:, None]))
         return np.concatenate(found) + self.log_volume(theta)[:, None]
-
-    def slope(self, theta: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray]:
-        """Ψ_v and its gradient at one θ, (k,)."""
-        value, gradient = _slope(self.land, jnp.asarray(theta), jnp.asarray(v))
-        return float(value), np.asarray(gradient, float)
-
-
-@jax.jit
-def _slope(land: FeatureLandscape, theta: Array, v: Array) -> tuple[Array, Array]:
-    def psi(theta: Array) -> Array:
-        features, penalty = _evaluated(land, theta[None])
-        return features[0] @ v + penalty[0]
-
-    return jax.value_and_grad(psi)(theta)
 
 
 @jax.jit
