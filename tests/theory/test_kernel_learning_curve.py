@@ -105,8 +105,8 @@ SIZES = [(40, 40), (100, 24), (230, 12), (500, 8), (1000, 4), (2000, 3), (4000, 
 @pytest.mark.slow
 def test_the_staircase_is_the_predicted_one():
     """B_1, B_2, B_3 = 24, 299, 2576. They are a factor of ten apart and each step takes as long, so that none is
-    flat. The width of h has been chosen by the prediction alone: within 10 % of the first plateau over a factor
-    of two in n, the third reached with 6,500 samples. The sizes 230 and 1000 are where 2 and 1 are predicted."""
+    flat. The width of h is where the prediction is within 10 % of the first plateau over a factor of two in n, with
+    the third reached with 6,500 samples. The sizes 230 and 1000 are where 2 and 1 are predicted."""
     sizes = np.array([n for n, _ in SIZES])
     predicted = wl.kernel_learning_curve(lazy(24), POWERS, sizes)
     found, error = np.array([measured(24, n, draws) for n, draws in SIZES]).T
