@@ -179,16 +179,16 @@ def test_others_are_not(target):
 @pytest.mark.slow
 def test_a_degenerate_staircase_is_not_learnt_in_the_limit_and_a_generic_one_is():
     """Why it is flagged: u_3 = u_4 for every neuron, so that z1*z3 and z2*z4 are learnt as if they were exchanged."""
-    risks = {}
+    apart = {}
     for name, target in (("degenerate", DEGENERATE[0]), ("generic", "z1 + 2*z2 + z1*z3 + z2*z4")):
         problem = wl.Problem(
             wl.data.hypercube(math.inf, target), wl.neurons.ridge("tanh(x + 0.5)", outer="trained", bias="trained"),
             wl.initial.gaussian(1.0, a=wl.initial.uniform(-1.0, 1.0), b=wl.initial.normal(0.0, 1.0)),
         )  # fmt: skip
-        limit = wl.solve(problem, wl.MeanField(128, check=False), t_end=8.0, save=2, progress=False)
+        limit = wl.solve(problem, wl.MeanField(64, check=False), t_end=3.0, save=2, progress=False)
         theta, columns = limit.final.theta, list(limit.final.coordinates)
-        risks[name] = np.abs(theta[:, columns.index("u_3")] - theta[:, columns.index("u_4")]).max()
-    assert risks["degenerate"] < 1e-6 < 1e-2 < risks["generic"]
+        apart[name] = np.abs(theta[:, columns.index("u_3")] - theta[:, columns.index("u_4")]).max()
+    assert apart["degenerate"] < 1e-10 < 0.1 < apart["generic"]
 
 
 def test_a_constant_has_no_staircase():

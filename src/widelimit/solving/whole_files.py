@@ -18,16 +18,21 @@ import platform
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-
-import xarray as xr
+from typing import TYPE_CHECKING
 
 from widelimit.errors import InputError
+from widelimit.on_first_use import OnFirstUse
+
+if TYPE_CHECKING:
+    import xarray as xr
+else:
+    xr = OnFirstUse("xarray")
 
 MARK = b"\nwidelimit record, sha256 "
 SEAL = len(MARK) + 64
 COUNT = itertools.count()
 PART = re.compile(r"\.(?P<name>.+?)(\.(?P<host>[^.]*)\.(?P<process>\d+)\.\d+\.part(\.\w+)?|\.part)")
-Datasets = Mapping[str, xr.Dataset]  # by the name of their group; the first group is "/"
+Datasets = Mapping[str, "xr.Dataset"]  # by the name of their group; the first group is "/"
 
 
 def write_whole(target: Path, write: Callable[[Path], object], ending: str = "") -> Path:

@@ -47,6 +47,7 @@ from widelimit.theory.spectrum import WithError, finite
 from widelimit.theory.wave_packets import Key, Packets, packets_of
 from widelimit.theory.waves import Waves, no_waves
 
+LARGEST = 1e6  # radius, and one over the smallest
 SEEN = 1001  # points at which a function must be finite, 0 among them
 EXACT, UPPER = "on the whole space", "upper bound, of an extension from the ball"
 
@@ -120,6 +121,7 @@ def barron(f: str | Expression | Callable[..., Any], radius: float, k: int | Non
     0.63662
     """
     require_positive("radius", radius, "1.0")
+    require(1 / LARGEST <= radius <= LARGEST, f"radius must be from {1 / LARGEST:g} to {LARGEST:g}", radius, "scale x")
     target = parsed(f)
     if isinstance(target, Expression):
         require(k is None, "k is for functions: an expression says how many variables it has", k, "leave it out")
