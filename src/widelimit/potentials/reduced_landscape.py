@@ -97,7 +97,7 @@ def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung
     first = np.array([float(sum(k) == 0) for k in orders])
     fit = on_device(np.repeat(p, len(orders)), np.outer(y, first).ravel(), data.noise**2)
     roots = jnp.asarray([math.sqrt(multi_weight(k, groups)) for k in orders])
-    sphere = unit_sphere(groups[0].d, rung.doubled) if data.on_sphere else None
+    sphere = unit_sphere(groups[0].d, rung.on_sphere) if data.on_sphere else None
     tau = jnp.asarray([g.tau for g in groups], float)
     return ReducedLandscape(
         penalty, fit, jnp.asarray(z), sigma, tau, roots, sphere, orders, sets=data.sets, tolerance=rung.tolerance
