@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from activation_table import SIGMAS
 from feature_landscapes import all_corners, data_set, infinite_cube, on_the_sphere
-from library_problems import assert_numbers, cloud_of, numbers_of, problem_of, random_full, random_rows
+from library_problems import (
+    assert_as_stated,
+    assert_numbers,
+    cloud_of,
+    numbers_of,
+    problem_of,
+    random_full,
+    random_rows,
+)
 from link_terms import LINKS
 
 import widelimit as wl
@@ -55,6 +63,16 @@ def test_the_sphere_in_reduced_coordinates(text, d, name):
     land = wl.landscape(problem_of(wl.data.sphere(d, text), name, "ab"), reduced=True)
     wanted = on_the_sphere(SIGMAS[name], d, link, "ab").numbers(theta, WEIGHTS)
     assert_numbers(numbers_of(land, theta, WEIGHTS), wanted, 1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", [(1.0, 30.0, 0.5, 30.0), (1.0, 10.0, 0.5, 8.0)])
+def test_long_neurons_on_the_sphere_are_as_right_as_they_say(row):
+    """A tanh far from the middle of the sphere and narrower than the nodes there."""
+    theta, weights = np.array([row]), np.ones(1)
+    land = wl.landscape(problem_of(wl.data.sphere(15, "z"), "tanh", "ab"), reduced=True)
+    wanted = on_the_sphere(SIGMAS["tanh"], 15, LINKS["z"], "ab").numbers(theta, weights)
+    assert_as_stated(land, theta, weights, wanted, 0.1)
 
 
 @pytest.mark.slow

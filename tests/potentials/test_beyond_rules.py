@@ -9,7 +9,7 @@ import pytest
 
 import widelimit as wl
 from widelimit.potentials import pair_rules
-from widelimit.potentials.beyond_rules import kernels_reach, lost, values_reach
+from widelimit.potentials.beyond_rules import LEAST, kernels_reach, lost, lost_beyond, values_reach
 from widelimit.potentials.pair_rules import Pair, value_and_slopes
 from widelimit.problem import activations as ac
 
@@ -20,6 +20,10 @@ def test_formulas_reach_everything_and_rules_do_not():
     assert math.isinf(values_reach(ac.tanh)) and 100 < kernels_reach(ac.tanh) < 1000
     assert math.isinf(kernels_reach(ac.relu.form)) and math.isinf(kernels_reach(ac.erf))
     assert 10 < kernels_reach(FRACTION) <= values_reach(FRACTION) < 100
+    assert values_reach(FRACTION) > LEAST and not lost(FRACTION, values_reach, np.array([LEAST])).any()
+    assert (
+        not lost(ac.erf, kernels_reach, np.array([1e6])).any() and lost(ac.tanh, kernels_reach, np.array([1e3]))[0] > 0
+    )
     inside = ac.activation("3*tanh(2*x)").pair_form
     assert kernels_reach(inside) == pytest.approx(kernels_reach(ac.tanh) / 2)
 
@@ -35,7 +39,7 @@ def test_the_error_of_a_rule_with_too_few_parts_is_below_the_one_stated(sigma, m
     reach = pair_rules.largest_deviation(sigma)
     true = np.abs(jax.jit(lambda at: value_and_slopes(sigma, at))(at)[0] - exact)
     assert 2 < reach < 10 and true.max() > 1e-6
-    assert np.all(true <= lost(reach, np.asarray(s)) + 1e-11)  # |σ| ≤ 1
+    assert np.all(true <= lost_beyond(reach, np.asarray(s)) + 1e-11)  # |σ| ≤ 1
 
 
 def test_a_neuron_too_long_for_the_rules_states_its_error():

@@ -13,11 +13,12 @@ is proportional to 1/s. Tables and rules of general functions reach s of about 5
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import singledispatch
 
 import numpy as np
 
-from widelimit.potentials.direct_rules import AGREEMENT, ladder
+from widelimit.potentials.direct_rules import AGREEMENT, RUNGS, ladder
 from widelimit.potentials.pair_rules import largest_deviation
 from widelimit.potentials.refinement import Errors
 from widelimit.problem.activations import (
@@ -30,6 +31,8 @@ from widelimit.problem.activations import (
     Polynomial,
     Sinusoid,
 )
+
+LEAST = RUNGS[-1] / RUNGS[0]  # the smallest ŝ: a first rule that does not reach 1 is refused
 
 
 @singledispatch
@@ -68,7 +71,15 @@ def _stretch(activation: Part) -> float:
     return max(abs(float(activation.scale)), 1e-300)
 
 
-def lost(reach: float, s: np.ndarray) -> np.ndarray:
+def lost(activation: Activation, reach: Callable[[Activation], float], s: np.ndarray) -> np.ndarray:
+    """e(s) for one of the two reaches, which is not measured for deviations that every rule reaches."""
+    stretch = _stretch(activation) if isinstance(activation, Part) else 1.0
+    if stretch * s.max(initial=0.0) <= LEAST or math.isinf(most := reach(activation)):
+        return np.zeros_like(s)
+    return lost_beyond(most, s)
+
+
+def lost_beyond(reach: float, s: np.ndarray) -> np.ndarray:
     """e(s) for ŝ = ``reach``."""
     return np.where(s > reach, AGREEMENT ** (reach / np.maximum(s, reach)), 0.0)
 

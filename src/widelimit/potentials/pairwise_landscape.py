@@ -12,7 +12,6 @@ tolerance; in ∇Ψ relative to the scale S there, below the error of the solver
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import jax
@@ -157,11 +156,8 @@ class PairwiseLandscape(Landscape, eq=False):
 
     def lost(self, theta: Array) -> np.ndarray:
         """That of the kernel."""
-        reach = kernels_reach(self.sigma)
-        if math.isinf(reach):
-            return super().lost(theta)
         widest = np.asarray(self.classes[1]).max()
-        return lost(reach, widest * np.asarray(length(self.penalty.columns.split(theta)[2])))
+        return lost(self.sigma, kernels_reach, widest * np.asarray(length(self.penalty.columns.split(theta)[2])))
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
         """The same with what the series of R leaves out."""

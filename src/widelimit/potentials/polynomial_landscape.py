@@ -93,10 +93,7 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
 
     def lost(self, theta: Array) -> np.ndarray:
         """That of the smoothed values."""
-        reach = values_reach(self.sigma)
-        if math.isinf(reach):
-            return super().lost(theta)
-        return lost(reach, np.asarray(length(self.penalty.columns.split(theta)[2])))
+        return lost(self.sigma, values_reach, np.asarray(length(self.penalty.columns.split(theta)[2])))
 
     def risk_error_of(self, points: Array, weights: Array) -> Array:
         """∬ of what the orders left out may add to U."""

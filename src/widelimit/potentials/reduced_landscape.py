@@ -83,11 +83,11 @@ class ReducedLandscape(FeatureLandscape, eq=False):
 
     def lost(self, theta: Array) -> np.ndarray:
         """That of the smoothed values; means over a sphere have rules of their own."""
-        reach, columns = values_reach(self.sigma), self.penalty.columns
-        if math.isinf(reach) or self.sphere is not None:
+        columns = self.penalty.columns
+        if self.sphere is not None:
             return super().lost(theta)
         radii = np.maximum(np.asarray(columns.split(theta)[2][:, columns.kept :]), 0.0)
-        return lost(reach, np.linalg.norm(radii * np.asarray(self.tau).max(axis=1), axis=1))
+        return lost(self.sigma, values_reach, np.linalg.norm(radii * np.asarray(self.tau).max(axis=1), axis=1))
 
 
 def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> ReducedLandscape:
@@ -97,7 +97,7 @@ def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung
     first = np.array([float(sum(k) == 0) for k in orders])
     fit = on_device(np.repeat(p, len(orders)), np.outer(y, first).ravel(), data.noise**2)
     roots = jnp.asarray([math.sqrt(multi_weight(k, groups)) for k in orders])
-    sphere = unit_sphere(groups[0].d, rung.doubled) if data.on_sphere else None
+    sphere = unit_sphere(groups[0].d, rung.on_sphere) if data.on_sphere else None
     tau = jnp.asarray([g.tau for g in groups], float)
     return ReducedLandscape(
         penalty, fit, jnp.asarray(z), sigma, tau, roots, sphere, orders, sets=data.sets, tolerance=rung.tolerance

@@ -48,6 +48,11 @@ class Rung(NamedTuple):
         """How many times as long the longest series and rules of fixed size are: once, above the coarsest twice."""
         return 1 if self.height == 0 else 2
 
+    @property
+    def on_sphere(self) -> int:
+        """How many times as many nodes a sphere has: other than one rung below, so that their error is seen too."""
+        return 1 if self.height == 0 else 3 - self.height % 2
+
 
 class Refinement:
     """The way to another landscape; to JAX one is like any other, so that compiled functions do not see it.
