@@ -129,8 +129,10 @@ BAD = {
     "no gaps": (lambda: wl.fit_bound("general", []), "gaps must be results of compare"),
     "zero gaps": (lambda: wl.fit_bound("general", told(AT, np.zeros(8))), "gaps that are not 0"),
     "constant": (lambda: wl.bounds.bound("general", -1.0, AT), "constant must be a number > 0"),
-    "z": (lambda: wl.bounds.sampling(10, -1.0), "z must be a number >= 0"),
-    "infinite d": (lambda: wl.bounds.setting(10, 0.1, math.inf), "dimension must be a number >= 0"),
+    "z": (lambda: wl.bounds.sampling(10, -1.0), "z must lie between 0 and 100"),
+    "infinite d": (lambda: wl.bounds.setting(10, 0.1, math.inf), "dimension must be a whole number >= 0"),
+    "half a parameter": (lambda: wl.bounds.setting(10, 0.1, 2.5), "dimension must be a whole number >= 0"),
+    "other times": (lambda: wl.bounds.gronwall([1.0], [1.0, 2.0]), "at the same times"),
     "width": (lambda: wl.bounds.general(0, 0.1, 3), "n must be a whole number"),
 }  # fmt: skip
 

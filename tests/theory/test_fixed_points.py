@@ -257,6 +257,7 @@ BAD = {
         ),
         "mobilities that do not change",
     ),
+    "a negative radius": (lambda: wl.stationarity(LINE, [[1.0, -1.0]]), "radii of stationarity must be >= 0"),
     "too many atoms": (lambda: wl.stability(RELU, np.ones((65, 6))), "at most 64 atoms"),
     "infinite d": (
         lambda: wl.initial_support(wl.Problem(wl.data.gaussian_classes(math.inf, 0.5), RELU.neuron, RELU.initial)),

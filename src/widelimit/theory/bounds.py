@@ -26,10 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from widelimit.arguments import array_of
 from widelimit.errors import (
     InputError,
     is_finite,
     is_number,
+    is_whole,
     require,
     require_count,
     require_known,
@@ -38,6 +40,7 @@ from widelimit.errors import (
 
 __all__ = ["bound", "dimension_free", "general", "gronwall", "noisy_general", "sampling", "setting"]
 
+LARGEST_Z = 100.0
 EXPONENTS = {
     ("n", "PDE–ND", "risk spread"): -0.5,
     ("n", "PDE–ND", "risk bias"): -1.0,
@@ -74,13 +77,15 @@ def setting(n: int, step: float, dimension: int, t: float = 1.0) -> Setting:
     """
     require_count("n", n, "100")
     require_nonnegative("step", step, "1e-3")
-    require_nonnegative("dimension", dimension, "40")
+    good = is_whole(dimension) and dimension >= 0
+    require(good, "dimension must be a whole number >= 0", dimension, "try dimension=40")
     require(is_number(t) and t >= 0, "t must be a number >= 0", t, "try t=1.0")
     return Setting(int(n), float(step), int(dimension), float(t))
 
 
 def _probability(z: float) -> None:
-    require(is_finite(z) and z >= 0, "z must be a number >= 0, for a probability 1 − exp(−z²)", z, "try z=1.73")
+    good = is_number(z) and 0 <= z <= LARGEST_Z
+    require(good, f"z must lie between 0 and {LARGEST_Z:g}, for a probability 1 − exp(−z²)", z, "try z=1.73")
 
 
 def general(n: int, step: float, dimension: int, z: float = 0.0) -> float:
@@ -148,14 +153,10 @@ def gronwall(forcing: np.ndarray, growth: np.ndarray) -> np.ndarray:
     >>> gronwall(np.array([0.0, 1.0, 0.5]), np.array([0.0, 0.0, np.log(2.0)])).tolist()
     [0.0, 1.0, 2.0]
     """
-    try:
-        A, L = np.asarray(forcing, float), np.asarray(growth, float)
-    except (TypeError, ValueError):
-        A = L = np.empty(0)
-    good = A.ndim == 1 and A.shape == L.shape and len(A) > 0 and bool(np.isfinite(A).all() and np.isfinite(L).all())
-    require(
-        good, "gronwall needs A and ∫L, finite numbers at the same times", (forcing, growth), "give two arrays (m,)"
-    )
+    do = "give two arrays (m,)"
+    A, L = (array_of(name, x, "(m,)", do, finite=True) for name, x in (("forcing", forcing), ("growth", growth)))
+    good = A.shape == L.shape and len(A) > 0
+    require(good, "gronwall needs A and ∫L at the same times, one or more", (A.shape, L.shape), do)
     return np.maximum.accumulate(A) * np.exp(np.minimum(L, 700.0))
 
 

@@ -95,6 +95,9 @@ def support_of(problem: Problem, rho: Any, who: str) -> Support:
     points, masses = land.measure(measure)
     require(bool(jnp.isfinite(points).all()), f"the neurons of {who} must be finite numbers", "nan or inf",
             "check the run they come from")  # fmt: skip
+    least = float(np.asarray(points)[:, rules.columns.first_radius :].min(initial=0.0))
+    good = not rules.columns.is_reduced or least >= 0
+    require(good, f"the radii of {who} must be >= 0", least, "take their absolute values")
     chosen = np.asarray(masses) > 0
     if isinstance(measure, Density):
         order = np.argsort(-np.asarray(masses), kind="stable")
