@@ -93,11 +93,13 @@ def test_the_chain_has_the_law_of_sgd():
     assert abs(full.mean() - chain.mean()) < 4 * error
 
 
-# ε = ϱ (s c_s/v) d^{−max(1, s/2)}, the choice of theory, made before anything was run
+# By theory: ε = ϱ (s c_s/v) d^{−max(1, s/2)}. At s = 3 the flow takes a time ∝ 1/m_0 − 1/m + artanh m to the level m,
+# which is ∝ √d already at small d if m = 0.8, where the last two cancel. The median of 1/m_0 has a relative standard
+# error of 1.17/√replicas, hence the power one of 0.05 for 256 replicas over three octaves.
 POWERS = {
     "h1(z)": ([64, 128, 256, 512, 1024], 1.0, 0),
     "h2(z)": ([64, 128, 256, 512, 1024], 1.0, 1),
-    "h3(z)": ([32, 64, 128, 192], 2.0, 0),
+    "h3(z)": ([16, 32, 64, 128], 2.0, 0),
 }
 
 
@@ -105,11 +107,10 @@ POWERS = {
 @pytest.mark.parametrize("link", POWERS)
 def test_online_sgd_needs_samples_by_its_information_exponent(link):
     dimensions, power, logarithms = POWERS[link]
-    found = wl.samples_to_overlap(wl.OnlineSGD(), link, dimensions, replicas=64)
+    found = wl.samples_to_overlap(wl.OnlineSGD(), link, dimensions, replicas=256, level=0.8)
     assert found.theory == (power, logarithms)
     value, low, high = found.power(logarithms)
-    assert abs(value - power) < 0.25 and high - low < 0.7
-    assert low - 0.25 < power < high + 0.25
+    assert abs(value - power) < 0.25 and power - 0.25 < low < high < power + 0.25
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ def learning_curves_figure(result: LearningCurves, page: Page) -> Figure:
     colours = dict(zip(names, _colours(len(names)), strict=True))
     panels[0].plot(t, result.dataset["risk"].values[later], color="black", label="risk")
     for i, step in enumerate(result.steps):
-        word = "level of a step" if i == 0 else "_nolegend_"
+        word = "level of a step" if i == 0 else ""
         panels[0].hlines(step.level, step.start, step.end, color=colours[step.component], ls="--", label=word)
         for axes in panels:
             axes.axvline(step.start, color=colours[step.component], lw=0.8, ls=":")
