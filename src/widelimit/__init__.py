@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from widelimit.errors import Diverged, InputError, Interrupted, Stopped
     from widelimit.experiments.records import load
     from widelimit.experiments.spec import Spec
+    from widelimit.experiments.store import Store
     from widelimit.interfaces import torch
     from widelimit.interfaces.animation import animate
     from widelimit.interfaces.figures import figure
@@ -154,6 +155,7 @@ _HOMES = {
     "theory.filtered_pca": ("FilteredPCA", "filtered_pca"),
     "theory.samples_to_overlap": ("OverlapSamples", "samples_to_overlap"),
     "experiments.spec": ("Spec",),
+    "experiments.store": ("Store",),
     "interfaces.figures": ("figure",),
     "interfaces.animation": ("animate",),
     "measures": ("Cloud", "Density"),

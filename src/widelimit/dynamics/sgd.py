@@ -274,8 +274,8 @@ def iterated(fixed: Iteration, step: float, start: Seeded, view: NeuronView, fal
     def advance(state: tuple[Array, Array], start: float, stop: float, tick: Tick) -> tuple[Array, Array]:
         """The neurons at the beginning of the block in which a time lies, and at that time."""
         start, whole = (steps_until(t, step) // fixed.layout.steps * block for t in (start, stop))
-        theta = plan.advance(state[0], start, whole, tick)
-        return theta, plan.advance(theta, whole, stop, tick)
+        theta = plan.advance(state[0], start, whole, lambda t, theta=None: tick(t, (theta, theta)))
+        return theta, plan.advance(theta, whole, stop, lambda t, theta=None: tick(t))
 
     block = fixed.layout.steps * step
     advice = f"the step {step:g} is too large: try step={step / 4:.2g} or less"

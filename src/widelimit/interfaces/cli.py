@@ -19,6 +19,7 @@ from widelimit.interfaces.options import command
 from widelimit.interfaces.plan_command import PlanCommand
 from widelimit.interfaces.regime_command import RegimeCommand
 from widelimit.interfaces.run_command import NewCommand, RunCommand
+from widelimit.interfaces.runs_command import runs
 from widelimit.interfaces.two_classes_commands import CompareCommand, DemoCommand
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ for name, options in {
     "points": PointsCommand,
 }.items():  # fmt: skip
     command(app, name)(options)
+app.add_typer(runs, name="runs")
 
 
 def run(arguments: list[str]) -> int:

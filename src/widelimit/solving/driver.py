@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
@@ -25,11 +25,14 @@ from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
 from widelimit.solving.protocol import Run, State, Tick
 from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
-from widelimit.solving.resuming import PREFIX, Stand, recalled, remind
+from widelimit.solving.resuming import AT, PREFIX, Stand, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
 from widelimit.solving.streams import stream
 from widelimit.solving.written import toml_of
+
+if TYPE_CHECKING:
+    from widelimit.solving.keeping import Keeper
 
 Ready = Callable[..., Run]
 FAILURES = {"diverged": Diverged, "stopped": Stopped}
@@ -56,6 +59,7 @@ class Request:
     observers  functions of ρ recorded under their names
     progress   a bar on stderr; by default if it is a terminal
     throw      whether to raise `Diverged`
+    keeper     who keeps what a long run has done so far, if anybody
     """
 
     problem: Problem
@@ -65,6 +69,7 @@ class Request:
     observers: Mapping[str, Observer] = field(default_factory=dict)
     progress: bool | None = None
     throw: bool = True
+    keeper: Keeper | None = None
 
     @property
     def name(self) -> str:
@@ -84,25 +89,42 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
     view = replace(run.view, land=run.view.land.reporting(stream(settings.seed, "report")))
     book = recorder(view, Saves(request.problem, settings.keep, request.observers))
     outcome, advice, twin = "done", "", _Twin.of(run, book)
-    here = Stand(run.state, recalled(run), None if twin is None else twin.held, 0)
-    if before is not None and before.sizes["time"]:
+    here = Stand(run.state, recalled(run), None if twin is None else twin.held, 0, 0.0)
+    if before is not None and (before.sizes["time"] or AT in before):
         here = here.reached(before)
         book.restore(before)
         remind(run, here.memory)
         if twin is not None:
             remind(twin.run, here.twin.memory)
-    with _progress(request.progress, request.name, settings.t_end) as tick:
+    told, spent = ("", 0.0) if before is None else (str(before.attrs["notes"]), float(before.attrs["wall_time"]))
+
+    def record(here: Stand, outcome: str, advice: str) -> Solution:
+        notes = dict.fromkeys([*filter(None, told.split("; ")), *run.notes])  # a leg that is run again says it again
+        about: dict[str, str | float] = {**_attributes(request, outcome, advice), "notes": "; ".join(notes)}
+        about["wall_time"] = time.perf_counter() - began + spent
+        return Solution(_dataset(book, here, about), replace(request, keeper=None))
+
+    keep = _Checkpoints(request.keeper, lambda here: record(here, "interrupted", ""))
+    with _progress(request.progress, request.name, settings.t_end) as bar:
+
+        def tick(t: float, state: State | None = None) -> None:
+            bar(t)
+            if state is not None:
+                keep(here._replace(state=state, memory=recalled(run), at=t))
+
         try:
             for t in _times(settings, run)[here.saves :]:
                 now = book.saves.times[-1] if here.saves else 0.0
-                moved = run.advance(here.state, now, t, tick) if t > now else here.state
+                moved = run.advance(here.state, here.at, t, tick) if t > here.at else here.state
                 risk = book.risk(moved)
                 if not _is_possible(book, moved, risk):
                     outcome, advice = "diverged", run.advice
                     break
                 held = None if twin is None else twin.moved(here.twin, now, t, risk)
                 book.save(t, moved, risk, 0.0 if held is None else held.away)
-                here = Stand(moved, recalled(run), held, here.saves + 1)
+                here = Stand(moved, recalled(run), held, here.saves + 1, t)
+                if t < settings.t_end:
+                    keep(here)
             if outcome == "done" and run.falls and book.saves.ends_above:
                 advice = f"the risk ends above its start, which a small step does not do: {run.advice}"
         except GaveUp as reason:
@@ -110,11 +132,20 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
         except KeyboardInterrupt:
             outcome = "interrupted"
             book.cut(here.saves)  # it may have come in the middle of a save
-    told, spent = ("", 0.0) if before is None else (str(before.attrs["notes"]), float(before.attrs["wall_time"]))
-    notes = dict.fromkeys([*filter(None, told.split("; ")), *run.notes])  # a leg that is run again says it again
-    about: dict[str, str | float] = {**_attributes(request, outcome, advice), "notes": "; ".join(notes)}
-    about["wall_time"] = time.perf_counter() - began + spent
-    return _told(Solution(_dataset(book, here, about), request), request)
+    return told_of(record(here, outcome, advice), request)
+
+
+class _Checkpoints:
+    """Hands over where a run stands, whenever as many seconds have passed as its keeper wants."""
+
+    def __init__(self, keeper: Keeper | None, record: Callable[[Stand], Solution]):
+        self.keeper, self.record, self.last = keeper, record, time.monotonic()
+
+    def __call__(self, here: Stand) -> None:
+        """Look at the clock."""
+        if self.keeper is not None and time.monotonic() - self.last >= self.keeper.every:
+            self.keeper.keep(self.record(here))
+            self.last = time.monotonic()
 
 
 def _is_possible(book: Recorder, state: State, risk: np.ndarray) -> bool:
@@ -161,7 +192,7 @@ class _Twin:
         if np.isnan(held.away).any():
             return held
         try:
-            state = self.run.advance(held.state, now, t, lambda t: None) if t > now else held.state
+            state = self.run.advance(held.state, now, t, _silent) if t > now else held.state
         except GaveUp:
             return held._replace(away=np.full_like(risk, np.nan))
         distance = self.times * np.abs(self.book.risk(state) - risk)
@@ -191,7 +222,7 @@ def _dataset(book: Recorder, here: Stand, about: Attributes) -> xr.Dataset:
     return xr.Dataset(variables, {"time": time_axis, **coordinates}, about)
 
 
-def _told(solution: Solution, request: Request) -> Solution:
+def told_of(solution: Solution, request: Request) -> Solution:
     """The solution, or the exception that carries it."""
     if solution.outcome == "interrupted":
         kept = f"{len(solution.times)} saves, to t = {solution.times[-1]:g}" if len(solution.times) else "nothing yet"
@@ -238,8 +269,12 @@ def _attributes(request: Request, outcome: str, advice: str) -> dict[str, str | 
 def _progress(wanted: bool | None, name: str, t_end: float) -> AbstractContextManager[Tick]:
     """A bar on stderr, or nothing."""
     if wanted is False or (wanted is None and not sys.stderr.isatty()):
-        return nullcontext(lambda t: None)
+        return nullcontext(_silent)
     return _Bar(name, t_end)
+
+
+def _silent(t: float, state: State | None = None) -> None:
+    """No progress is shown."""
 
 
 class _Bar(AbstractContextManager):
@@ -253,7 +288,7 @@ class _Bar(AbstractContextManager):
 
     def __enter__(self) -> Tick:
         self.bar.start()
-        return lambda t: self.bar.update(self.task, completed=t, description=self.name)
+        return lambda t, state=None: self.bar.update(self.task, completed=t, description=self.name)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None

@@ -16,7 +16,15 @@ from widelimit.problem.neurons import halves
 from widelimit.problem.problem import Problem
 
 State = Any  # a pytree of arrays, known to its dynamics alone
-Tick = Callable[[float], None]
+
+
+class Tick(Protocol):
+    """Told how far a dynamics has come; with its state where it can go on from there to the same bits."""
+
+    def __call__(self, t: float, state: State | None = None) -> None:
+        """At time t."""
+
+
 Advance = Callable[[State, float, float, Tick], State]
 
 

@@ -59,7 +59,7 @@ class Saves:
 
     def add(self, t: float, risk: np.ndarray, error: np.ndarray, measures: Measure | list[Measure]) -> None:
         """Save the risk, its error, and what the observers say of a measure, or of the measure of every replica."""
-        values = {name: _observed(name, observer, measures) for name, observer in self.observers.items()}
+        values = {name: observed(name, observer, measures) for name, observer in self.observers.items()}
         self.times.append(t)  # after the observers, which may be interrupted: a save is kept whole or not at all
         self.risk.append(risk)
         self.error.append(error)
@@ -253,10 +253,10 @@ def over_time(
     return ("replica",) * lead + dims, np.moveaxis(stacked, 0, lead), attributes
 
 
-def _observed(name: str, observer: Observer, rho: Measure | list[Measure]) -> np.ndarray:
+def observed(name: str, observer: Observer, rho: Measure | list[Measure]) -> np.ndarray:
     """What an observer says of a measure, or of each of several."""
     if isinstance(rho, list):
-        return np.stack([_observed(name, observer, one) for one in rho])
+        return np.stack([observed(name, observer, one) for one in rho])
     value = np.asarray(observer(rho))
     odd = value.dtype.kind not in "biuf"
     require(not odd, "observers must return numbers or arrays of numbers", [name], "return one array each")
