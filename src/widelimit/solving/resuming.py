@@ -4,8 +4,8 @@
     state_at                its time, of the last save or later
 
 Every dynamics goes from save to save, and between saves from leg to leg, so a run that goes on from the state at the
-end of one makes the same compiled calls as one that was never stopped. What the state means is known to its dynamics alone:
-the record keeps the arrays, and the dynamics made ready again has their places.
+end of one makes the same compiled calls as one that was never stopped. What the state means is known to its dynamics
+alone: the record keeps the arrays, and the dynamics made ready again has their places.
 """
 
 from __future__ import annotations
