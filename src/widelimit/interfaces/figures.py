@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from widelimit.errors import require, require_count
 from widelimit.interfaces.approximation_figures import approximation_figure
+from widelimit.experiments.sweep import Sweep
 from widelimit.interfaces.canvas import Look, LookOptions, Page
 from widelimit.interfaces.complexity_figures import complexity_figure
 from widelimit.interfaces.curves import curves_of, entries_of
@@ -21,6 +22,7 @@ from widelimit.interfaces.proof_figures import proof_figure
 from widelimit.interfaces.regime_figures import linearisation_figure, regimes_figure
 from widelimit.interfaces.solution_figures import Content, solution_figure
 from widelimit.theory.complexity import Complexity
+from widelimit.interfaces.sweep_figures import sweep_figure
 from widelimit.theory.coupling import Comparison
 from widelimit.theory.gibbs import Gibbs
 from widelimit.theory.learning_curves import LearningCurves
@@ -43,6 +45,7 @@ OWN: dict[type, Callable[[Any, Page], Figure]] = {
     Complexity: complexity_figure,
     Approximation: approximation_figure,
     NetworkPlan: plan_figure,
+    Sweep: sweep_figure,
 }
 
 
@@ -58,7 +61,7 @@ def figure(
 
     records     what `solve` and `gibbs` returned, also lists of them, and dictionaries, whose keys are the labels; or
                 what `compare`, `rates`, `plan`, `proof_terms`, `linearise`, `regimes`, `learning_curves`,
-                `samples_to_overlap`, `complexity` or `approximation` returned, alone
+                `samples_to_overlap`, `complexity`, `approximation` or `sweep` returned, alone
 
     of solutions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from jax import Array
 
@@ -14,6 +14,9 @@ from widelimit.measures import Density
 from widelimit.potentials.landscape import Landscape
 from widelimit.problem.neurons import halves
 from widelimit.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from widelimit.solving.replicas import Plan
 
 State = Any  # a pytree of arrays, known to its dynamics alone
 
@@ -129,6 +132,8 @@ class Run:
     notes       what the record shall say of the way it was solved; may grow as the run goes on
     twin        a coarser or finer version of this run: how far its risk is from this one's counts as an error,
     times       so many times
+    plan        how the state is moved from leg to leg, if it is; several runs may then be moved together
+    route       how ``advance`` uses the advance of the plan, where it is not the same
     """
 
     state: State
@@ -141,6 +146,8 @@ class Run:
     memory: Memory | None = None
     notes: list[str] = field(default_factory=list)
     falls: bool = False
+    plan: Plan | None = None
+    route: Callable[[Advance], Advance] = lambda advance: advance  # noqa: E731
 
 
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:

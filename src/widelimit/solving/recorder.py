@@ -109,10 +109,15 @@ class OfNeurons:
 
     def save(self, t: float, state: State, risk: np.ndarray, away: np.ndarray | float) -> None:
         """Keep a state; ``away`` is what a twin of the run adds to the error."""
-        kept, error = self._kept(np.asarray(self.view.theta(state))), away + self.error(state)
-        weights = np.asarray(self.view.weights)
-        clouds: list[Measure] = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
-        self.saves.add(t, risk, error, clouds if kept.ndim == 3 else clouds[0])
+        self.put(t, self.kept(np.asarray(self.view.theta(state))), risk, away + self.error(state))
+
+    def put(self, t: float, kept: np.ndarray, risk: np.ndarray, error: np.ndarray) -> None:
+        """Keep neurons in the form in which they are kept."""
+        clouds: list[Measure] = []
+        if self.saves.observers:
+            weights = np.asarray(self.view.weights)
+            clouds = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
+        self.saves.add(t, risk, error, clouds[0] if clouds and kept.ndim == 2 else clouds)
         self.theta.append(kept)
 
     def restore(self, dataset: xr.Dataset) -> None:
@@ -147,7 +152,7 @@ class OfNeurons:
     def _names(self) -> tuple[str, ...]:
         return self._columns.names
 
-    def _kept(self, theta: np.ndarray) -> np.ndarray:
+    def kept(self, theta: np.ndarray) -> np.ndarray:
         """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
         if self.saves.keep == "full":
             return theta.astype(float)
