@@ -74,7 +74,8 @@ class Sweep:
         """A sentence for each point that did not end well, the first ``most`` of them."""
         flat = self.dataset[["outcome", "reason"]].stack(point=self.axes)
         bad = flat.isel(point=np.flatnonzero(flat["outcome"].values != "done")[:most])
-        places = [", ".join(f"{name} = {bad[name].values[i]}" for name in self.axes) for i in range(bad.sizes["point"])]
+        count = bad.sizes["point"]
+        places = [", ".join(f"{name} = {_short(bad[name].values[i])}" for name in self.axes) for i in range(count)]
         told = zip(places, bad["outcome"].values, bad["reason"].values, strict=True)
         return [
             f"{place}: {outcome}, {str(reason).splitlines()[0] if reason else ''}" for place, outcome, reason in told
@@ -152,6 +153,10 @@ def sweep(
         left = f"{len(points)} of {count} points are in .solution" + ("" if store is None else ", and in the store")
         raise Interrupted(Sweep(_dataset(start, chosen, points, names)), left) from None
     return Sweep(_dataset(start, chosen, points, names))
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def read_sweep(source: str | os.PathLike) -> tuple[Spec, Axes | None]:

@@ -103,7 +103,8 @@ def _values(word: str, given: Any, now: Any) -> tuple[Any, ...]:
     if isinstance(given, Mapping):
         found = _spaced(word, given)
     else:
-        good = isinstance(given, list | tuple | range | np.ndarray) and 0 < len(given) <= MOST_VALUES
+        listed = isinstance(given, list | tuple | range) or (isinstance(given, np.ndarray) and given.ndim == 1)
+        good = listed and 0 < len(given) <= MOST_VALUES
         require(good, f"the axis {word} must be a list of one or more values", given, "try [0.2, 0.4]")
         found = [value.item() if isinstance(value, np.generic) else value for value in given]
     whole = isinstance(now, numbers.Integral) and not isinstance(now, bool)
