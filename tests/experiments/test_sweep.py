@@ -2,6 +2,9 @@
 
 import json
 import math
+import random
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -170,6 +173,50 @@ def test_the_command_writes_a_dataset_and_a_picture(tmp_path, capsys, monkeypatc
     assert run(["sweep", "bad.toml"]) == 2
     (tmp_path / "big.toml").write_text(TEXT + "[sweep]\ndelta = {linspace = [0.1, 0.9, 20000]}\n")
     assert run(["sweep", "big.toml"]) == 2 and "--yes" in capsys.readouterr().err
+
+
+KILLED = """
+import sys
+import widelimit as wl
+neuron = wl.neurons.ridge(wl.activations.polynomial([0.2, 1.0, 0.3]))
+problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), neuron, wl.initial.gaussian(0.8))
+spec = wl.Spec(problem, wl.SGD(20, 1e-5), t_end=0.4, save=5)
+print("begun", flush=True)
+wl.sweep(spec, {"seed": {"seeds": 24}}, store=wl.Store(sys.argv[1]), together=4)
+print("done", flush=True)
+"""
+
+
+def begun(folder):
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(folder)], stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    return process
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_at_any_moment_loses_nothing_that_was_finished(tmp_path):
+    """And ends with the bits of one that was never disturbed; two at once do not clash."""
+    draw, store, before = random.Random(1), wl.Store(tmp_path / "killed"), 0
+    for _ in range(6):
+        process = begun(store.folder)
+        time.sleep(draw.uniform(0.5, 6.0))
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        assert not store.faults() and len(store.runs()) >= before
+        before = len(store.runs())
+    assert before > 0
+    pair = [begun(store.folder), begun(store.folder)]
+    assert [process.communicate()[0].strip() for process in pair] == ["done", "done"]
+    whole = begun(tmp_path / "whole")
+    assert whole.communicate()[0].strip() == "done"
+    other = wl.Store(tmp_path / "whole")
+    names = [entry.id for entry in store.runs()]
+    assert names == [entry.id for entry in other.runs()] and len(names) == 24
+    for name in names:
+        one, two = store.load(name), other.load(name)
+        np.testing.assert_array_equal(one.risk, two.risk)
+        np.testing.assert_array_equal(one.dataset["theta"], two.dataset["theta"])
 
 
 def faster(axes, start):

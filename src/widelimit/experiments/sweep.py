@@ -26,7 +26,7 @@ import xarray as xr
 from widelimit.arguments import path_of, require_flag
 from widelimit.dynamics.memory import available, need, require_room
 from widelimit.dynamics.solve import DYNAMICS, at_width_of
-from widelimit.errors import InputError, Interrupted, require
+from widelimit.errors import InputError, Interrupted, require, require_count
 from widelimit.experiments.spec import Spec, read_document, spec_in
 from widelimit.experiments.store import Store
 from widelimit.experiments.sweep_axes import Axis, axes_of, changed, count_of
@@ -114,6 +114,7 @@ def sweep(
     *,
     observers: Mapping[str, Observer] | None = None,
     store: Store | None = None,
+    together: int = 256,
     yes: bool = False,
 ) -> Sweep:
     """Run a spec at every point of a grid.
@@ -122,6 +123,8 @@ def sweep(
     axes       names of keys and their values, if they are not in the file; see docs/sweeps.md
     observers  functions of ρ recorded under their names
     store      a `Store` in which every point is kept: only what is not in it is run
+    together   how many points may run in one compiled call. They end together and are kept then; with 1 every point
+               runs by itself, and with a store leaves checkpoints if it takes long
     yes        run a sweep of more than ten thousand points
 
     A point that diverges or cannot be run is NaN, with its reason in ``dataset.reason``.
@@ -141,13 +144,14 @@ def sweep(
     good = store is None or isinstance(store, Store)
     require(good, "store must be a wl.Store", store, 'try store=wl.Store("runs")')
     require_flag("yes", yes)
+    require_count("together", together, "256")
     chosen, wanted = axes_of(start, given if axes is None else axes), checked_observers(observers)
     count = count_of(chosen)
     require(yes or count <= MOST, f"a sweep has at most {MOST:,} points", count, "say yes=True (--yes) to run it")
     names, points = ["risk", "risk_error", *wanted], dict[Place, _Point]()
     try:
         for block in _blocks(_places(chosen)):
-            for place, point in _run_block(start, chosen, block, _Way(wanted, store)):
+            for place, point in _run_block(start, chosen, block, _Way(wanted, store, together)):
                 points[place] = point if isinstance(point, _Point) else _Point.of(point, names)
     except KeyboardInterrupt:
         left = f"{len(points)} of {count} points are in .solution" + ("" if store is None else ", and in the store")
@@ -178,10 +182,11 @@ def _blocks(places: Iterator[Place]) -> Iterator[list[Place]]:
 
 @dataclass(frozen=True)
 class _Way:
-    """How points are run: what is looked at, and where they are kept."""
+    """How points are run: what is looked at, where they are kept, and how many go together."""
 
     observers: Mapping[str, Observer]
     store: Store | None
+    together: int
 
 
 def _run_block(
@@ -203,7 +208,7 @@ def _run_block(
             continue
         shapes.setdefault(place if shape is None else shape, []).append((place, request, run))
     for members in shapes.values():
-        for part in _fitting(members):
+        for part in _fitting(members, way.together):
             places, requests, runs = zip(*part, strict=True)
             yield from zip(places, _run(requests, runs, way), strict=True)
 
@@ -222,11 +227,11 @@ def _run(requests: Sequence[Request], runs: Sequence[Any], way: _Way) -> Iterato
         yield _Point("failed", str(error))
 
 
-def _fitting(members: list[tuple[Place, Request, Any]]) -> Iterator[list[tuple[Place, Request, Any]]]:
+def _fitting(members: list[tuple[Place, Request, Any]], together: int) -> Iterator[list[tuple[Place, Request, Any]]]:
     """Parts of equal size that fit in the memory."""
     request = members[0][1]
     each = need(request.problem, request.method, request.settings).total  # type: ignore[arg-type]
-    most = max(1, int(SHARE * available() / each)) if each > 0 else len(members)
+    most = min(together, max(1, int(SHARE * available() / each)))
     count = -(-len(members) // most)
     size = -(-len(members) // count)
     for k in range(0, len(members), size):

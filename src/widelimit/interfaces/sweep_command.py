@@ -30,6 +30,7 @@ class SweepCommand:
     store: Annotated[
         Path | None, typer.Option(help="Store of the points (default: runs in the folder).", show_default=False)
     ] = None
+    together: Annotated[int, typer.Option(help="Most points in one compiled call; 1 runs each by itself.")] = 256
     yes: Annotated[bool, typer.Option("--yes", help="Also run more than ten thousand points.")] = False
     as_json: Json = False
 
@@ -44,7 +45,8 @@ class SweepCommand:
         interrupted = ""
         with room_in(folder):
             try:
-                found = sweep(spec, axes or {}, store=Store(self.store or folder / RUNS), yes=self.yes)
+                store = Store(self.store or folder / RUNS)
+                found = sweep(spec, axes or {}, store=store, together=self.together, yes=self.yes)
             except Interrupted as stop:
                 found, interrupted = stop.solution, str(stop)
             files = [str(path) for path in _written(found, folder)]

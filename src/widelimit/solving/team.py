@@ -3,9 +3,10 @@
     dynamics_1, …, dynamics_B      values with the same code and other numbers: their numbers are stacked, (B, …)
     (dynamics, state, keys, leg) ↦ state,   mapped over B;   an argument that is the same for all is not stacked
 
-The members are split into equal parts, one for each core or a few in a part (widelimit.solving.replicas); places that
-are left over, and those of members that have ended, are filled with a copy of another one, so that one compilation
-serves. A member whose flow needs the implicit scheme, or more steps than one call has, is moved alone in that leg.
+The members are split into equal parts, one for each core or a few in a part (widelimit.solving.replicas), of few sizes,
+each of which is compiled once. Places that are left over, and those of members that have ended, are filled with a copy
+of another one. A member whose flow needs the implicit scheme, or more steps than one call has, is moved alone in that
+leg.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ class Team:
         """All places after one call for each part."""
         (dynamics, along), (numbers, across), _ = legs
         count, mapping = len(places), self.plans[0].mapping
-        size = {"apart": 1, "grouped": min(GROUP, count)}.get(mapping, -(-count // CORES))
+        size = {"apart": 1, "grouped": min(GROUP, count)}.get(mapping, part_size(-(-count // CORES)))
         parts = np.concatenate([places, np.repeat(places[:1], -count % size)]).reshape(-1, size)
         move = mapped(type(dynamics).move, along, across)
 
@@ -224,6 +225,16 @@ class Team:
 def _explicit(dynamics: Iterable[Dynamics]) -> list[Dynamics]:
     """The dynamics by the explicit scheme, where there is a choice."""
     return [one.by(False) if isinstance(one, Adaptive) else one for one in dynamics]
+
+
+def part_size(least: int) -> int:
+    """The size of parts that hold so many members: 1, 2, 3, 4, 6, 8, 12, …, so that few sizes are compiled.
+
+    >>> [part_size(least) for least in (1, 5, 17, 100)]
+    [1, 6, 24, 128]
+    """
+    power = 1 << (least - 1).bit_length()
+    return 3 * power // 4 if power >= 4 and 3 * power // 4 >= least else power
 
 
 def stays(land: Landscape) -> bool:
