@@ -108,7 +108,7 @@ def _values(word: str, given: Any, now: Any) -> tuple[Any, ...]:
         require(good, f"the axis {word} must be a list of one or more values", given, "try [0.2, 0.4]")
         found = [value.item() if isinstance(value, np.generic) else value for value in given]
     whole = isinstance(now, numbers.Integral) and not isinstance(now, bool)
-    exact = isinstance(given, Mapping) or isinstance(given, np.ndarray)
+    exact = isinstance(given, Mapping | np.ndarray)
     if whole and exact:
         found = [round(value) if is_finite(value) else value for value in found]
     require(len(set(map(repr, found))) == len(found), f"the values of {word} must differ", found, "drop one of them")

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from widelimit.errors import require, require_count
-from widelimit.interfaces.approximation_figures import approximation_figure
 from widelimit.experiments.sweep import Sweep
+from widelimit.interfaces.approximation_figures import approximation_figure
 from widelimit.interfaces.canvas import Look, LookOptions, Page
 from widelimit.interfaces.complexity_figures import complexity_figure
 from widelimit.interfaces.curves import curves_of, entries_of
@@ -21,8 +21,8 @@ from widelimit.interfaces.plan_figures import plan_figure
 from widelimit.interfaces.proof_figures import proof_figure
 from widelimit.interfaces.regime_figures import linearisation_figure, regimes_figure
 from widelimit.interfaces.solution_figures import Content, solution_figure
-from widelimit.theory.complexity import Complexity
 from widelimit.interfaces.sweep_figures import sweep_figure
+from widelimit.theory.complexity import Complexity
 from widelimit.theory.coupling import Comparison
 from widelimit.theory.gibbs import Gibbs
 from widelimit.theory.learning_curves import LearningCurves

@@ -147,7 +147,7 @@ class Run:
     notes: list[str] = field(default_factory=list)
     falls: bool = False
     plan: Plan | None = None
-    route: Callable[[Advance], Advance] = lambda advance: advance  # noqa: E731
+    route: Callable[[Advance], Advance] = lambda advance: advance
 
 
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:

@@ -22,7 +22,7 @@ from widelimit.solving.solution import Solution
 from widelimit.solving.streams import stream
 from widelimit.solving.team import Team, at, stays
 
-STEPS = ("step", "noise_step")  # of a method: they decide the legs
+STEPS = ("step", "noise_step", "substeps")  # of a method: they decide the legs
 
 
 def ready(request: Request) -> Run:
