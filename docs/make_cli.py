@@ -1,8 +1,10 @@
 """Write docs/cli.md from the command line itself: python docs/make_cli.py."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
+import typer.core
 
 from widelimit.interfaces.cli import app
 
@@ -18,11 +20,20 @@ elsewhere, `WIDELIMIT_CACHE=off` keeps none.
 """
 
 
+def commands(group: typer.core.TyperGroup, front: str = "") -> Iterator[tuple[str, typer.core.TyperCommand]]:
+    """Every command by its name, those of groups too."""
+    for name, command in sorted(group.commands.items()):
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{front}{name} ")
+        else:
+            yield f"{front}{name}", command
+
+
 def render() -> str:
     """The reference as Markdown."""
     group = typer.main.get_command(app)
     parts = [HEAD]
-    for name, command in sorted(group.commands.items()):
+    for name, command in commands(group):
         rows = [f"## widelimit {name}", "", command.help.strip(), "", "| option | default | meaning |", "|---|---|---|"]
         for option in command.params:
             shown = "" if option.default is None or isinstance(option.default, bool) else f"`{option.default}`"

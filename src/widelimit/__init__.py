@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from widelimit.errors import Diverged, InputError, Interrupted, Stopped
     from widelimit.experiments.records import load
     from widelimit.experiments.spec import Spec
+    from widelimit.experiments.store import Store
+    from widelimit.experiments.sweep import Sweep, sweep
     from widelimit.interfaces import torch
     from widelimit.interfaces.animation import animate
     from widelimit.interfaces.figures import figure
@@ -161,6 +163,8 @@ _HOMES = {
     "theory.filtered_pca": ("FilteredPCA", "filtered_pca"),
     "theory.samples_to_overlap": ("OverlapSamples", "samples_to_overlap"),
     "experiments.spec": ("Spec",),
+    "experiments.store": ("Store",),
+    "experiments.sweep": ("Sweep", "sweep"),
     "interfaces.figures": ("figure",),
     "interfaces.animation": ("animate",),
     "measures": ("Cloud", "Density"),

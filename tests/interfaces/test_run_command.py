@@ -105,7 +105,10 @@ def test_an_interrupt_exits_130_and_keeps_what_was_finished(folder, capsys, monk
 
     def interrupted(problem, method, **settings):
         if isinstance(method, wl.MeanField):
-            raise KeyboardInterrupt if stop is KeyboardInterrupt else wl.Interrupted(seen[0])
+            if stop is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            settings["store"].keep(seen[0])
+            raise wl.Interrupted(seen[0])
         seen.append(solve(problem, method, **settings))
         return seen[0]
 

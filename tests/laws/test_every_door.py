@@ -137,6 +137,8 @@ def light():
         "Spec": (wl.Spec, {"problem": m.plain, "methods": m.sgd, "t_end": 1.0, "seed": 0, "save": 3, "replicas": 2,
                  "keep": "reduced"}),
         "Spec.from_toml": (wl.Spec.from_toml, {"source": wl.Spec(m.plain, m.sgd, t_end=1.0).to_toml()}),
+        "Store": (wl.Store, {"folder": "runs", "every": 60.0}),
+        "Store.runs": (wl.Store("there-is-no-such-folder").runs, {"condition": None}),
         "landscape.V": (land.V, {"theta": line}),
         "landscape.U": (land.U, {"theta": line, "other": line}),
         "landscape.psi": (land.psi, {"theta": line, "rho": cloud}),
@@ -237,6 +239,8 @@ def heavy():
     return {
         "solve": (wl.solve, {"problem": m.plain, "method": m.sgd, "t_end": 0.02, "observers": {"m": o.moment("r")},
                   "progress": False, "throw": True, "seed": 0, "save": 2, "replicas": None, "keep": "reduced"}),
+        "sweep": (wl.sweep, {"spec": wl.Spec(m.plain, m.sgd, t_end=0.02, save=2), "axes": {"seed": [0, 1]},
+                  "observers": {"m": o.moment("r")}, "store": None, "yes": False}),
         "estimate": (wl.estimate, {"problem": m.plain, "method": m.sgd, "t_end": 0.02, "seed": 0, "save": 2,
                      "replicas": None, "keep": "reduced"}),
         "compare": (wl.compare, {"problem": m.plain, "n": 4, "step": 0.01, "t_end": 0.02, "progress": False,
@@ -382,6 +386,7 @@ def test_every_public_callable_has_a_door_in_the_table():
         "Minimum",
         "TwoGeometries",
         "Stopped",
+        "Sweep",
         "Kernel",
         "Lemma",
         "Linearisation",
@@ -416,7 +421,7 @@ def test_every_public_callable_has_a_door_in_the_table():
 MODULES = ("activations", "bounds", "data", "initial", "neurons", "observables", "regularisers", "schedules")
 HEAVY = {"linearise", "regime", "regimes", "relative_scale", "lazy_lemmas", "learning_curves", "plan"}
 HEAVY |= {"convergence_time", "fit_bound", "proof_terms", "certificate", "minimise", "two_geometries"}
-HEAVY |= {"solve", "compare", "rates", "commute", "gibbs", "cooling", "decay", "particle_bias", "figure",
+HEAVY |= {"sweep", "solve", "compare", "rates", "commute", "gibbs", "cooling", "decay", "particle_bias", "figure",
          "animate", "estimate", "resume", "observables.fluctuations", "observables.weak_residual"}  # fmt: skip
 
 
@@ -442,6 +447,7 @@ def test_what_would_run_for_long_refuses_odd_arguments_first(name):
     few |= {"problem": m.lazy} if name in LAZY else {"rho": m.cloud, "other": m.cloud}
     few |= {"theorem": "general", "gaps": [], "eta": 0.1}
     few |= {"tolerance": 0.1, "confidence": 0.9}
+    few |= {"spec": wl.Spec(m.plain, m.sgd, t_end=0.1), "axes": {"seed": [0]}} if name == "sweep" else {}
     few |= {"betas": [1.0, 2.0], "sizes": [4, 8], "solution": None, "chi": None}
     function = getattr(wl.observables, name.split(".")[1]) if "." in name else getattr(wl, name)
     known = inspect.signature(function).parameters
@@ -456,7 +462,7 @@ def test_what_would_run_for_long_refuses_odd_arguments_first(name):
 LAZY = ("linearise", "regime", "regimes", "relative_scale")
 OPTIONS = {
     "estimate": ("seed", "save", "replicas", "keep"),
-    "solve": ("seed", "save", "replicas", "keep"),
+    "solve": ("seed", "save", "replicas", "keep", "store"),
     "compare": ("seed", "save", "replicas", "chain", "coordinates", "points", "throw"),
     "rates": ("n", "step", "t_end", "seed", "replicas", "chain", "coordinates", "points"),
     "commute": ("seed", "save", "replicas", "coordinates"),

@@ -185,7 +185,7 @@ def pilot(run: Run, trial: Trial) -> Pilot:
 
 def _moved(run: Run, state: State, start: float, stop: float) -> tuple[float, State]:
     began = time.perf_counter()
-    moved = jax.block_until_ready(run.advance(state, start, stop, lambda t: None))
+    moved = jax.block_until_ready(run.advance(state, start, stop, lambda t, state=None: None))
     return time.perf_counter() - began, moved
 
 

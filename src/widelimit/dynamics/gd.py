@@ -78,4 +78,4 @@ def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
     plan = Plan(legs, streams(seed, "noise", replicas), replicas, mapping_of(theta), descent.land, weights)
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
     view = view_neurons(descent.land, weights)
-    return Run(theta, plan.advance, view, whole_steps(method.step), advice, falls=problem.risk_falls)
+    return Run(theta, plan.advance, view, whole_steps(method.step), advice, falls=problem.risk_falls, plan=plan)

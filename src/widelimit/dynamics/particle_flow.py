@@ -135,7 +135,7 @@ def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array
     scheme = SchemeChoice.of(solver, flow.land.coupled(len(flow.weights)))
     plan = SmoothPlan(legs, no_keys, replicas, mapping_of(theta), flow.land, flow.weights, scheme)
     view = view_neurons(flow.land, flow.weights)
-    return Run(theta, plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes)
+    return Run(theta, plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes, plan=plan)
 
 
 def noisy_run(flow: Interacting, problem: Problem, grid: NoiseGrid, theta: Array, keys: Array) -> Run:
@@ -146,7 +146,8 @@ def noisy_run(flow: Interacting, problem: Problem, grid: NoiseGrid, theta: Array
 
     replicas, step = len(keys) if keys.ndim else None, grid.step
     plan = Plan(legs, keys, replicas, mapping_of(theta), flow.land, flow.weights)
-    return Run(theta, plan.advance, view_neurons(flow.land, flow.weights), whole_steps(step), too_large(step))
+    view = view_neurons(flow.land, flow.weights)
+    return Run(theta, plan.advance, view, whole_steps(step), too_large(step), plan=plan)
 
 
 def require_explicit(method: ParticleFlow | NonlinearFlow | MeanField) -> None:

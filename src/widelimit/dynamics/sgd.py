@@ -50,7 +50,7 @@ from widelimit.problem.regularisers import Penalty, Squares
 from widelimit.problem.schedules import Steps, steps_of
 from widelimit.solving.clock import Chunk, chunks, steps_until, whole_steps
 from widelimit.solving.placement import initial_neurons
-from widelimit.solving.protocol import NeuronView, Run, Tick, view_neurons
+from widelimit.solving.protocol import Advance, NeuronView, Run, Tick, view_neurons
 from widelimit.solving.replicas import Leg, Plan
 from widelimit.solving.streams import streams
 
@@ -271,12 +271,24 @@ def iterated(fixed: Iteration, step: float, start: Seeded, view: NeuronView, fal
 
     plan = Plan(legs, keys, replicas, "grouped")
 
-    def advance(state: tuple[Array, Array], start: float, stop: float, tick: Tick) -> tuple[Array, Array]:
-        """The neurons at the beginning of the block in which a time lies, and at that time."""
-        start, whole = (steps_until(t, step) // fixed.layout.steps * block for t in (start, stop))
-        theta = plan.advance(state[0], start, whole, tick)
-        return theta, plan.advance(theta, whole, stop, tick)
+    def by_blocks(move: Advance) -> Advance:
+        def advance(state: tuple[Array, Array], start: float, stop: float, tick: Tick) -> tuple[Array, Array]:
+            """The neurons at the beginning of the block in which a time lies, and at that time."""
+            start, whole = (steps_until(t, step) // fixed.layout.steps * block for t in (start, stop))
+            theta = move(state[0], start, whole, lambda t, theta=None: tick(t, (theta, theta)))
+            return theta, move(theta, whole, stop, lambda t, theta=None: tick(t))
+
+        return advance
 
     block = fixed.layout.steps * step
     advice = f"the step {step:g} is too large: try step={step / 4:.2g} or less"
-    return Run((theta, theta), advance, view, whole_steps(step), advice, falls=falls)
+    return Run(
+        (theta, theta),
+        by_blocks(plan.advance),
+        view,
+        whole_steps(step),
+        advice,
+        falls=falls,
+        plan=plan,
+        route=by_blocks,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Unpack
+from typing import Unpack, cast
 
 from widelimit.arguments import instance_of, require_flag
 from widelimit.dynamics import gd, mean_field, nonlinear_flow, particle_flow, sgd, tangent_flow, tangent_sgd
@@ -28,6 +28,7 @@ from widelimit.dynamics.methods import (
 from widelimit.errors import require
 from widelimit.problem.problem import Problem
 from widelimit.solving.driver import Ready, Request, checked_observers, drive, is_reserved
+from widelimit.solving.keeping import Keeper, kept
 from widelimit.solving.recorder import Observer
 from widelimit.solving.settings import Settings, SolveOptions, settings_of
 from widelimit.solving.solution import Solution
@@ -45,6 +46,12 @@ DYNAMICS: dict[type, Ready] = {
 }
 
 
+class KeptOptions(SolveOptions, total=False):
+    """The keywords of `solve`."""
+
+    store: Keeper | None
+
+
 def solve(
     problem: Problem,
     method: Method,
@@ -53,7 +60,7 @@ def solve(
     observers: Mapping[str, Observer] | None = None,
     progress: bool | None = None,
     throw: bool = True,
-    **options: Unpack[SolveOptions],
+    **options: Unpack[KeptOptions],
 ) -> Solution:
     """Run a dynamics from t = 0 to t_end.
 
@@ -70,20 +77,24 @@ def solve(
     replicas   R independent runs in one go, stacked on the dimension "replica"; the first is the run without replicas
     save       how many equally spaced times to save at (41), or the times themselves (t_end is always saved)
     keep       neurons saved over time in "reduced" or "full" coordinates (the last ones are always kept in full)
+    store      a `Store`: a run that is in it is read, any other is run and kept; one of more than a minute leaves
+               checkpoints on its way, from which it goes on when it is asked for again
 
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
     >>> wl.solve(problem, wl.SGD(n=10, step=0.01), t_end=0.1, save=3).times
     array([0.  , 0.05, 0.1 ])
     """
-    settings = checked(problem, method, t_end, options)
+    store = options.pop("store", None)
+    settings = checked(problem, method, t_end, cast("SolveOptions", options))
     problem = at_width_of(method, problem)
     require_flag("progress", progress, None)
     require_flag("throw", throw)
+    good = store is None or (callable(getattr(store, "find", None)) and callable(getattr(store, "keep", None)))
+    require(good, "store must be a wl.Store", store, 'try store=wl.Store("runs")')
     require_room(problem, method, settings)
-    return drive(
-        Request(problem, method, settings, DYNAMICS[type(method)], checked_observers(observers), progress, throw)
-    )
+    request = Request(problem, method, settings, DYNAMICS[type(method)], checked_observers(observers), progress, throw)
+    return drive(request) if store is None else kept(request, store)
 
 
 def checked(problem: Problem, method: Method, t_end: float, options: SolveOptions) -> Settings:

@@ -1,8 +1,9 @@
 """Run a spec into a folder: one record for each method, the spec itself in normal form.
 
 A file is written under another name and then moved, so that a run that is killed leaves whole files only. A method that
-diverges is kept as far as it came and the others are run; an interrupt keeps what was finished and what was begun, and
-the run can be resumed: records that are done are read, the one that was interrupted goes on, the others are run.
+diverges is kept as far as it came and the others are run; an interrupt keeps what was finished and what was begun, a
+run of more than a minute leaves checkpoints on its way, and the run can be resumed: records that are done are read, the
+one that was interrupted goes on, the others are run.
 The limits (MeanField, FiniteVolume, JKO) have no replicas and are run once, also where the others have replicas.
 """
 
@@ -21,12 +22,13 @@ from jax.errors import JaxRuntimeError
 
 from widelimit.dynamics.estimate import Forecast, estimate
 from widelimit.dynamics.methods import Limit, Method
-from widelimit.dynamics.solve import resume, solve
+from widelimit.dynamics.solve import solve
 from widelimit.errors import InputError, Interrupted
 from widelimit.experiments.records import load
 from widelimit.experiments.spec import Spec
 from widelimit.experiments.spec_checks import located
 from widelimit.experiments.spec_reading import METHODS
+from widelimit.solving.driver import Request
 from widelimit.solving.solution import Solution
 from widelimit.solving.whole_files import part_of, write_whole
 
@@ -82,10 +84,9 @@ def launch(spec: Spec, folder: Path, overwrite: bool = False, resumed: bool = Fa
     if not (resumed and _holds(folder, text)):
         clear(folder, overwrite)
     launched = Launch()
-    for i, (name, method) in enumerate(zip(record_names(spec.methods), spec.methods, strict=True)):
-        record = folder / f"{name}.nc"
+    for i, name in enumerate(record_names(spec.methods)):
         try:
-            launched.solutions[name] = _continued(record) if record.is_file() else _run(spec, method, i)
+            launched.solutions[name] = _run(spec, i, RecordFile(folder / f"{name}.nc", text))
         except Interrupted as stop:
             launched.interrupted = True
             if len(stop.solution.times):
@@ -95,9 +96,6 @@ def launch(spec: Spec, folder: Path, overwrite: bool = False, resumed: bool = Fa
         except InputError:
             _leave(folder)
             raise
-        if name in launched.solutions:
-            write_whole(folder / SPEC, lambda path: path.write_text(text, encoding="utf-8"))
-            launched.solutions[name].save(record)
         if launched.interrupted:
             break
     return launched
@@ -115,10 +113,33 @@ def _settings(spec: Spec, method: Method) -> dict[str, Any]:
     return spec.settings() | {"replicas": None if isinstance(method, Limit) else spec.replicas}
 
 
-def _run(spec: Spec, method: Method, i: int) -> Solution:
+@dataclass(frozen=True)
+class RecordFile:
+    """One run kept in one file, as far as it came, beside the spec it belongs to."""
+
+    path: Path
+    spec: str
+    every: float = 60.0
+
+    def find(self, request: Request) -> Solution | None:
+        """What is in the file, if it is there; its spec was compared with the one of the folder."""
+        if not self.path.is_file():
+            return None
+        found = load(self.path)
+        assert isinstance(found, Solution)  # no comparison has a record of this name
+        return found
+
+    def keep(self, solution: Solution) -> Path:
+        """Write the spec, then the record."""
+        write_whole(self.path.with_name(SPEC), lambda path: path.write_text(self.spec, encoding="utf-8"))
+        return solution.save(self.path)
+
+
+def _run(spec: Spec, i: int, keeper: RecordFile) -> Solution:
     """The solution of one method; what cannot be run is an InputError that names the method."""
+    method = spec.methods[i]
     try:
-        return solve(spec.problem, method, **_settings(spec, method), throw=False)
+        return solve(spec.problem, method, **_settings(spec, method), throw=False, store=keeper)
     except InputError as error:
         raise located(error, ("method", i), asdict(method)) from None
     except (MemoryError, OverflowError, JaxRuntimeError):
@@ -137,13 +158,6 @@ def _holds(folder: Path, text: str) -> bool:
             f"--resume needs the records of the same spec, got another one in {str(path)!r}: choose another --out."
         )
     return True
-
-
-def _continued(record: Path) -> Solution:
-    """The solution in a record, brought to its end if it was interrupted."""
-    found = load(record)
-    assert isinstance(found, Solution)  # no comparison has a record of this name
-    return resume(found, throw=False) if found.outcome == "interrupted" else found
 
 
 def _leave(folder: Path) -> None:

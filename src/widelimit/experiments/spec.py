@@ -15,7 +15,7 @@ import re
 import tomllib
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -89,12 +89,8 @@ class Spec(Settings):
     @classmethod
     def from_toml(cls, source: str | os.PathLike) -> Spec:
         """Read a spec from a path (a ``Path``, or a text that ends in ".toml") or from the text of a file."""
-        good = isinstance(source, str | os.PathLike)
-        require(good, "a spec must be the path or the text of a TOML file", source, "try Spec.from_toml('spec.toml')")
-        is_path = not isinstance(source, str) or ("\n" not in source and source.endswith(".toml"))
-        text = _contents(Path(source)) if is_path else str(source)
-        folder = Path(source).parent if is_path else Path()
-        return _read(_parsed(text), folder)
+        written = read_document(source)
+        return spec_in(written.document, written.folder)
 
     def to_toml(self) -> str:
         """The spec in its normal form; an InputError says what has no form in a file."""
@@ -112,6 +108,22 @@ class Spec(Settings):
 def in_reduced(method: Method) -> bool:
     """Whether a method runs in reduced coordinates."""
     return isinstance(method, Limit) or getattr(method, "coordinates", "full") == "reduced"
+
+
+class Written(NamedTuple):
+    """A document in TOML, and the folder that paths in it start from."""
+
+    document: dict[str, Any]
+    folder: Path
+
+
+def read_document(source: str | os.PathLike) -> Written:
+    """The tables of a file, from its path or its text."""
+    good = isinstance(source, str | os.PathLike)
+    require(good, "a spec must be the path or the text of a TOML file", source, "try Spec.from_toml('spec.toml')")
+    is_path = not isinstance(source, str) or ("\n" not in source and source.endswith(".toml"))
+    text = _contents(Path(source)) if is_path else str(source)
+    return Written(_parsed(text), Path(source).parent if is_path else Path())
 
 
 def _contents(path: Path) -> str:
@@ -141,7 +153,8 @@ def _plain(error: ValueError) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _read(document: dict[str, Any], folder: Path) -> Spec:
+def spec_in(document: dict[str, Any], folder: Path) -> Spec:
+    """The spec that a document holds."""
     _anchor(document, folder)
     try:
         checked = spec_reading.document(_assembled, Settings)(document)

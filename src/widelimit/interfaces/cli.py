@@ -20,6 +20,8 @@ from widelimit.interfaces.options import command
 from widelimit.interfaces.plan_command import PlanCommand
 from widelimit.interfaces.regime_command import RegimeCommand
 from widelimit.interfaces.run_command import NewCommand, RunCommand
+from widelimit.interfaces.runs_command import runs
+from widelimit.interfaces.sweep_command import SweepCommand
 from widelimit.interfaces.two_classes_commands import CompareCommand, DemoCommand
 
 app = typer.Typer(
@@ -31,9 +33,10 @@ app = typer.Typer(
 for name, options in {
     "demo": DemoCommand, "run": RunCommand, "new": NewCommand, "compare": CompareCommand, "gibbs": GibbsCommand,
     "plan": PlanCommand, "regime": RegimeCommand, "complexity": ComplexityCommand, "bench": BenchCommand,
-    "certify": CertifyCommand, "points": PointsCommand,
+    "certify": CertifyCommand, "points": PointsCommand, "sweep": SweepCommand,
 }.items():  # fmt: skip
     command(app, name)(options)
+app.add_typer(runs, name="runs")
 
 
 def run(arguments: list[str]) -> int:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from widelimit.errors import require, require_count
+from widelimit.experiments.sweep import Sweep
 from widelimit.interfaces.approximation_figures import approximation_figure
 from widelimit.interfaces.canvas import Look, LookOptions, Page
 from widelimit.interfaces.certificate_figures import geometries_figure, minimum_figure
@@ -21,6 +22,7 @@ from widelimit.interfaces.plan_figures import plan_figure
 from widelimit.interfaces.proof_figures import proof_figure
 from widelimit.interfaces.regime_figures import linearisation_figure, regimes_figure
 from widelimit.interfaces.solution_figures import Content, solution_figure
+from widelimit.interfaces.sweep_figures import sweep_figure
 from widelimit.theory.complexity import Complexity
 from widelimit.theory.coupling import Comparison
 from widelimit.theory.gibbs import Gibbs
@@ -48,6 +50,7 @@ OWN: dict[type, Callable[[Any, Page], Figure]] = {
     NetworkPlan: plan_figure,
     Minimum: minimum_figure,
     TwoGeometries: geometries_figure,
+    Sweep: sweep_figure,
 }
 
 
@@ -63,7 +66,8 @@ def figure(
 
     records     what `solve` and `gibbs` returned, also lists of them, and dictionaries, whose keys are the labels; or
                 what `compare`, `rates`, `plan`, `proof_terms`, `linearise`, `regimes`, `learning_curves`,
-                `samples_to_overlap`, `complexity`, `approximation`, `minimise` or `two_geometries` returned, alone
+                `samples_to_overlap`, `complexity`, `approximation`, `minimise`, `two_geometries` or `sweep` returned,
+                alone
 
     of solutions
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
 import xarray as xr
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from widelimit import __version__
 from widelimit.arguments import functions_of
@@ -23,13 +18,17 @@ from widelimit.errors import Diverged, GaveUp, InputError, Interrupted, Stopped,
 from widelimit.frozen import Value
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
-from widelimit.solving.protocol import Run, State, Tick
+from widelimit.solving.progress import progress_bar, silent
+from widelimit.solving.protocol import Run, State
 from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
-from widelimit.solving.resuming import PREFIX, Stand, recalled, remind
+from widelimit.solving.resuming import AT, PREFIX, Stand, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
 from widelimit.solving.streams import stream
 from widelimit.solving.written import toml_of
+
+if TYPE_CHECKING:
+    from widelimit.solving.keeping import Keeper
 
 Ready = Callable[..., Run]
 FAILURES = {"diverged": Diverged, "stopped": Stopped}
@@ -56,6 +55,7 @@ class Request:
     observers  functions of ρ recorded under their names
     progress   a bar on stderr; by default if it is a terminal
     throw      whether to raise `Diverged`
+    keeper     who keeps what a long run has done so far, if anybody
     """
 
     problem: Problem
@@ -65,6 +65,7 @@ class Request:
     observers: Mapping[str, Observer] = field(default_factory=dict)
     progress: bool | None = None
     throw: bool = True
+    keeper: Keeper | None = None
 
     @property
     def name(self) -> str:
@@ -80,29 +81,46 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
     """Run a dynamics from t = 0, or from where a record of it stopped, to t_end, and keep what is asked for."""
     began, settings = time.perf_counter(), request.settings
     run = request.ready(request.method, request.problem, settings.seed, settings.replicas)
-    _check(request, run)
+    check_run(request, run)
     view = replace(run.view, land=run.view.land.reporting(stream(settings.seed, "report")))
     book = recorder(view, Saves(request.problem, settings.keep, request.observers))
     outcome, advice, twin = "done", "", _Twin.of(run, book)
-    here = Stand(run.state, recalled(run), None if twin is None else twin.held, 0)
-    if before is not None and before.sizes["time"]:
+    here = Stand(run.state, recalled(run), None if twin is None else twin.held, 0, 0.0)
+    if before is not None and (before.sizes["time"] or AT in before):
         here = here.reached(before)
         book.restore(before)
         remind(run, here.memory)
         if twin is not None:
             remind(twin.run, here.twin.memory)
-    with _progress(request.progress, request.name, settings.t_end) as tick:
+    told, spent = ("", 0.0) if before is None else (str(before.attrs["notes"]), float(before.attrs["wall_time"]))
+
+    def record(here: Stand, outcome: str, advice: str) -> Solution:
+        notes = dict.fromkeys([*filter(None, told.split("; ")), *run.notes])  # a leg that is run again says it again
+        about: dict[str, str | float] = {**attributes_of(request, outcome, advice), "notes": "; ".join(notes)}
+        about["wall_time"] = time.perf_counter() - began + spent
+        return Solution(dataset_of(book, here, about), replace(request, keeper=None))
+
+    keep = _Checkpoints(request.keeper, lambda here: record(here, "interrupted", ""))
+    with progress_bar(request.progress, request.name, settings.t_end) as bar:
+
+        def tick(t: float, state: State | None = None) -> None:
+            bar(t)
+            if state is not None:
+                keep(here._replace(state=state, memory=recalled(run), at=t))
+
         try:
-            for t in _times(settings, run)[here.saves :]:
+            for t in times_of(settings, run)[here.saves :]:
                 now = book.saves.times[-1] if here.saves else 0.0
-                moved = run.advance(here.state, now, t, tick) if t > now else here.state
+                moved = run.advance(here.state, here.at, t, tick) if t > here.at else here.state
                 risk = book.risk(moved)
-                if not _is_possible(book, moved, risk):
+                if not is_possible(book, moved, risk):
                     outcome, advice = "diverged", run.advice
                     break
                 held = None if twin is None else twin.moved(here.twin, now, t, risk)
                 book.save(t, moved, risk, 0.0 if held is None else held.away)
-                here = Stand(moved, recalled(run), held, here.saves + 1)
+                here = Stand(moved, recalled(run), held, here.saves + 1, t)
+                if t < settings.t_end:
+                    keep(here)
             if outcome == "done" and run.falls and book.saves.ends_above:
                 advice = f"the risk ends above its start, which a small step does not do: {run.advice}"
         except GaveUp as reason:
@@ -110,14 +128,23 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
         except KeyboardInterrupt:
             outcome = "interrupted"
             book.cut(here.saves)  # it may have come in the middle of a save
-    told, spent = ("", 0.0) if before is None else (str(before.attrs["notes"]), float(before.attrs["wall_time"]))
-    notes = dict.fromkeys([*filter(None, told.split("; ")), *run.notes])  # a leg that is run again says it again
-    about: dict[str, str | float] = {**_attributes(request, outcome, advice), "notes": "; ".join(notes)}
-    about["wall_time"] = time.perf_counter() - began + spent
-    return _told(Solution(_dataset(book, here, about), request), request)
+    return told_of(record(here, outcome, advice), request)
 
 
-def _is_possible(book: Recorder, state: State, risk: np.ndarray) -> bool:
+class _Checkpoints:
+    """Hands over where a run stands, whenever as many seconds have passed as its keeper wants."""
+
+    def __init__(self, keeper: Keeper | None, record: Callable[[Stand], Solution]):
+        self.keeper, self.record, self.last = keeper, record, time.monotonic()
+
+    def __call__(self, here: Stand) -> None:
+        """Look at the clock."""
+        if self.keeper is not None and time.monotonic() - self.last >= self.keeper.every:
+            self.keeper.keep(self.record(here))
+            self.last = time.monotonic()
+
+
+def is_possible(book: Recorder, state: State, risk: np.ndarray) -> bool:
     """Whether a risk is that of a run under way; one that is below 0 may be so by as much as it may be off."""
     possible = book.saves.is_possible
     return possible(risk) or (bool(np.isfinite(risk).all()) and possible(risk + book.error(state)))
@@ -161,14 +188,14 @@ class _Twin:
         if np.isnan(held.away).any():
             return held
         try:
-            state = self.run.advance(held.state, now, t, lambda t: None) if t > now else held.state
+            state = self.run.advance(held.state, now, t, silent) if t > now else held.state
         except GaveUp:
             return held._replace(away=np.full_like(risk, np.nan))
         distance = self.times * np.abs(self.book.risk(state) - risk)
         return _Held(state, recalled(self.run), distance, np.maximum(distance, held.distance))
 
 
-def _check(request: Request, run: Run) -> None:
+def check_run(request: Request, run: Run) -> None:
     """Refuse a schedule or a way to keep neurons that the run cannot have."""
     settings = request.settings
     check_schedule(request.problem.schedule, settings.t_end)
@@ -176,13 +203,13 @@ def _check(request: Request, run: Run) -> None:
     require(good, "keep must be 'reduced' for a run in reduced coordinates", settings.keep, "drop it")
 
 
-def _times(settings: Settings, run: Run) -> list[float]:
+def times_of(settings: Settings, run: Run) -> list[float]:
     """The times to save at: those asked for, as the dynamics can stop for them, and t_end itself."""
     inside = (run.round_time(t) for t in settings.times[:-1])
     return [*dict.fromkeys(t for t in inside if t < settings.t_end * (1 - 1e-12)), settings.t_end]
 
 
-def _dataset(book: Recorder, here: Stand, about: Attributes) -> xr.Dataset:
+def dataset_of(book: Recorder, here: Stand, about: Attributes) -> xr.Dataset:
     """What was saved, with the last good state; with all that is needed to go on if the run was interrupted."""
     variables, coordinates = book.contents(here.state)
     if about["outcome"] == "interrupted":
@@ -191,7 +218,7 @@ def _dataset(book: Recorder, here: Stand, about: Attributes) -> xr.Dataset:
     return xr.Dataset(variables, {"time": time_axis, **coordinates}, about)
 
 
-def _told(solution: Solution, request: Request) -> Solution:
+def told_of(solution: Solution, request: Request) -> Solution:
     """The solution, or the exception that carries it."""
     if solution.outcome == "interrupted":
         kept = f"{len(solution.times)} saves, to t = {solution.times[-1]:g}" if len(solution.times) else "nothing yet"
@@ -217,7 +244,7 @@ def is_reserved(name: str) -> bool:
     return name in RESERVED or name.startswith(("edges_", "cell_", "edge_", PREFIX))
 
 
-def _attributes(request: Request, outcome: str, advice: str) -> dict[str, str | float]:
+def attributes_of(request: Request, outcome: str, advice: str) -> dict[str, str | float]:
     """What a record says of itself; its spec, or why it has none."""
     try:
         spec, error = toml_of(request.problem, request.settings, [request.method]), ""
@@ -233,29 +260,3 @@ def _attributes(request: Request, outcome: str, advice: str) -> dict[str, str | 
         "device": jax.devices()[0].device_kind,
         "versions": json.dumps({"widelimit": __version__, "jax": jax.__version__, "numpy": np.__version__}),
     }
-
-
-def _progress(wanted: bool | None, name: str, t_end: float) -> AbstractContextManager[Tick]:
-    """A bar on stderr, or nothing."""
-    if wanted is False or (wanted is None and not sys.stderr.isatty()):
-        return nullcontext(lambda t: None)
-    return _Bar(name, t_end)
-
-
-class _Bar(AbstractContextManager):
-    """A rich progress bar over the time of the dynamics; until the first compiled call is back it says so."""
-
-    def __init__(self, name: str, t_end: float):
-        self.name = name
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("t = {task.completed:.3g}"))
-        self.bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-        self.task = self.bar.add_task(f"{name}, compiling", total=t_end)
-
-    def __enter__(self) -> Tick:
-        self.bar.start()
-        return lambda t: self.bar.update(self.task, completed=t, description=self.name)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.bar.stop()

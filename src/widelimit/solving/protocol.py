@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from jax import Array
 
@@ -15,8 +15,19 @@ from widelimit.potentials.landscape import Landscape
 from widelimit.problem.neurons import halves
 from widelimit.problem.problem import Problem
 
+if TYPE_CHECKING:
+    from widelimit.solving.replicas import Plan
+
 State = Any  # a pytree of arrays, known to its dynamics alone
-Tick = Callable[[float], None]
+
+
+class Tick(Protocol):
+    """Told how far a dynamics has come; with its state where it can go on from there to the same bits."""
+
+    def __call__(self, t: float, state: State | None = None) -> None:
+        """At time t."""
+
+
 Advance = Callable[[State, float, float, Tick], State]
 
 
@@ -121,6 +132,8 @@ class Run:
     notes       what the record shall say of the way it was solved; may grow as the run goes on
     twin        a coarser or finer version of this run: how far its risk is from this one's counts as an error,
     times       so many times
+    plan        how the state is moved from leg to leg, if it is; several runs may then be moved together
+    route       how ``advance`` uses the advance of the plan, where it is not the same
     """
 
     state: State
@@ -133,6 +146,8 @@ class Run:
     memory: Memory | None = None
     notes: list[str] = field(default_factory=list)
     falls: bool = False
+    plan: Plan | None = None
+    route: Callable[[Advance], Advance] = lambda advance: advance
 
 
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:

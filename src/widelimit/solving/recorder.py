@@ -59,7 +59,7 @@ class Saves:
 
     def add(self, t: float, risk: np.ndarray, error: np.ndarray, measures: Measure | list[Measure]) -> None:
         """Save the risk, its error, and what the observers say of a measure, or of the measure of every replica."""
-        values = {name: _observed(name, observer, measures) for name, observer in self.observers.items()}
+        values = {name: observed(name, observer, measures) for name, observer in self.observers.items()}
         self.times.append(t)  # after the observers, which may be interrupted: a save is kept whole or not at all
         self.risk.append(risk)
         self.error.append(error)
@@ -109,10 +109,15 @@ class OfNeurons:
 
     def save(self, t: float, state: State, risk: np.ndarray, away: np.ndarray | float) -> None:
         """Keep a state; ``away`` is what a twin of the run adds to the error."""
-        kept, error = self._kept(np.asarray(self.view.theta(state))), away + self.error(state)
-        weights = np.asarray(self.view.weights)
-        clouds: list[Measure] = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
-        self.saves.add(t, risk, error, clouds if kept.ndim == 3 else clouds[0])
+        self.put(t, self.kept(np.asarray(self.view.theta(state))), risk, away + self.error(state))
+
+    def put(self, t: float, kept: np.ndarray, risk: np.ndarray, error: np.ndarray) -> None:
+        """Keep neurons in the form in which they are kept."""
+        clouds: list[Measure] = []
+        if self.saves.observers:
+            weights = np.asarray(self.view.weights)
+            clouds = [Cloud(rows, weights, self._names) for rows in kept.reshape(-1, *kept.shape[-2:])]
+        self.saves.add(t, risk, error, clouds[0] if clouds and kept.ndim == 2 else clouds)
         self.theta.append(kept)
 
     def restore(self, dataset: xr.Dataset) -> None:
@@ -147,7 +152,7 @@ class OfNeurons:
     def _names(self) -> tuple[str, ...]:
         return self._columns.names
 
-    def _kept(self, theta: np.ndarray) -> np.ndarray:
+    def kept(self, theta: np.ndarray) -> np.ndarray:
         """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
         if self.saves.keep == "full":
             return theta.astype(float)
@@ -253,10 +258,10 @@ def over_time(
     return ("replica",) * lead + dims, np.moveaxis(stacked, 0, lead), attributes
 
 
-def _observed(name: str, observer: Observer, rho: Measure | list[Measure]) -> np.ndarray:
+def observed(name: str, observer: Observer, rho: Measure | list[Measure]) -> np.ndarray:
     """What an observer says of a measure, or of each of several."""
     if isinstance(rho, list):
-        return np.stack([_observed(name, observer, one) for one in rho])
+        return np.stack([observed(name, observer, one) for one in rho])
     value = np.asarray(observer(rho))
     odd = value.dtype.kind not in "biuf"
     require(not odd, "observers must return numbers or arrays of numbers", [name], "return one array each")

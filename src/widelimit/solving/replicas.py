@@ -72,7 +72,7 @@ class Plan:
                 state = self.land.carry(state, self.weights, move)
             if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(state)):
                 break
-            tick(leg.end)
+            tick(leg.end, state)
         return state
 
     def moved(self, leg: Leg, land: Landscape | None, state: State) -> State:

@@ -59,6 +59,8 @@ class Rerunnable(Protocol):
 class Solution:
     """What `solve` returns: everything is in ``dataset``, and this class reads it.
 
+    source   the record in a store that it was read from; None if it was computed just now
+
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
     >>> wl.solve(problem, wl.SGD(n=10, step=0.01), t_end=0.1, save=3).final.n
@@ -67,6 +69,7 @@ class Solution:
 
     dataset: xr.Dataset
     request: Rerunnable | None = None
+    source: Path | None = None
 
     def __post_init__(self) -> None:
         good = isinstance(self.dataset, xr.Dataset)
@@ -161,7 +164,7 @@ class Solution:
             raise InputError(f"replica needs a solution with replicas, got {self!r}: solve with replicas=16.")
         good = is_whole(r) and -count <= r < count
         require(good, f"the number of a replica must be whole, from 0 to {count - 1}", r, "try replica(0)")
-        return Solution(self.dataset.isel(replica=r), self.request)
+        return Solution(self.dataset.isel(replica=r), self.request, self.source)
 
     @property
     def is_density(self) -> bool:
@@ -209,4 +212,5 @@ class Solution:
         risk = np.mean(self.risk[..., -1]) if len(self.times) else math.nan
         last = f"risk {risk:.6g} at t = {self.times[-1]:g}" if len(self.times) else "nothing saved"
         many = f" {self.replicas} replicas," if self.replicas else ""
-        return f"<Solution {self.name}:{many} {len(self.times)} saves, {last}, {self.outcome}>"
+        read = "" if self.source is None else f", read from {self.source}"
+        return f"<Solution {self.name}:{many} {len(self.times)} saves, {last}, {self.outcome}{read}>"

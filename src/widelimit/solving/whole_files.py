@@ -4,14 +4,17 @@
                                     ending may follow, for a writer that tells the format by it
     record                          NetCDF groups, and behind them a seal: the SHA-256 of all the bytes before it
 
-NetCDF readers stop before the seal. It is checked before anything is read, so that a damaged file cannot mislead the
-reader of its format. What writers that were killed have left is removed by the next one to the same name.
+A part is on the disk before it is moved, and its new name before the writer goes on, so that a power cut leaves the old
+file or the new one. NetCDF readers stop before the seal. It is checked before anything is read, so that a damaged file
+cannot mislead the reader of its format. What writers that were killed have left is removed by the next one to the
+same name.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import itertools
 import os
 import platform
@@ -43,12 +46,26 @@ def write_whole(target: Path, write: Callable[[Path], object], ending: str = "")
             path.unlink(missing_ok=True)
     try:
         write(partial)
+        _settle(partial)
         os.replace(partial, target)
+        _settle(target.parent)
     except BaseException:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
         raise
     return target
+
+
+def _settle(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk; where a folder cannot be asked nothing is lost."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def glob_escaped(name: str) -> str:
@@ -84,12 +101,15 @@ def _is_stale(path: Path) -> bool:
 
 def write_record(target: Path, datasets: Datasets) -> Path:
     """Write datasets as the groups of one NetCDF file with a seal, whole or not at all; make its folder if need be."""
+    body = io.BytesIO()  # HDF5 ends the process if a disk is full under it
+    for i, (group, dataset) in enumerate(datasets.items()):
+        dataset.to_netcdf(body, mode="a" if i else "w", group=group, engine="h5netcdf")
+    contents = body.getbuffer()
+    digest = hashlib.sha256(contents).hexdigest()
 
     def write(path: Path) -> None:
-        for i, (group, dataset) in enumerate(datasets.items()):
-            dataset.to_netcdf(path, mode="a" if i else "w", group=group, engine="h5netcdf")
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        with path.open("ab") as file:
+        with path.open("wb") as file:
+            file.write(contents)
             file.write(MARK + digest.encode())
 
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -98,6 +118,17 @@ def write_record(target: Path, datasets: Datasets) -> Path:
 
 def read_record(path: str | os.PathLike) -> Datasets:
     """What `write_record` wrote; anything else, and any damage, is an InputError."""
+    check_seal(path)
+    try:
+        with contextlib.ExitStack() as stack:
+            groups = xr.open_groups(path, engine="h5netcdf")
+            return {group: stack.enter_context(dataset).load() for group, dataset in groups.items()}
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise _unreadable(path, f"it is no NetCDF file ({str(error).partition(chr(10))[0]})") from None
+
+
+def check_seal(path: str | os.PathLike) -> None:
+    """Raise an InputError unless a record has the bytes it was written with."""
     try:
         contents = Path(path).read_bytes()
     except OSError as error:
@@ -107,12 +138,6 @@ def read_record(path: str | os.PathLike) -> Datasets:
         raise _unreadable(path, "it has no seal at its end, so it is cut short, or another program wrote it")
     if hashlib.sha256(body).hexdigest().encode() != seal[len(MARK) :]:
         raise _unreadable(path, "it is damaged, its bytes do not have the checksum they were written with")
-    try:
-        with contextlib.ExitStack() as stack:
-            groups = xr.open_groups(path, engine="h5netcdf")
-            return {group: stack.enter_context(dataset).load() for group, dataset in groups.items()}
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise _unreadable(path, f"it is no NetCDF file ({str(error).partition(chr(10))[0]})") from None
 
 
 def _unreadable(path: str | os.PathLike, why: str) -> InputError:

@@ -1,0 +1,42 @@
+"""Progress over the time of a dynamics: a bar on stderr, or nothing."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from widelimit.solving.protocol import State, Tick
+
+
+def progress_bar(wanted: bool | None, name: str, t_end: float) -> AbstractContextManager[Tick]:
+    """A bar on stderr, or nothing."""
+    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+        return nullcontext(silent)
+    return _Bar(name, t_end)
+
+
+def silent(t: float, state: State | None = None) -> None:
+    """No progress is shown."""
+
+
+class _Bar(AbstractContextManager):
+    """A rich progress bar over the time of the dynamics; until the first compiled call is back it says so."""
+
+    def __init__(self, name: str, t_end: float):
+        self.name = name
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("t = {task.completed:.3g}"))
+        self.bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+        self.task = self.bar.add_task(f"{name}, compiling", total=t_end)
+
+    def __enter__(self) -> Tick:
+        self.bar.start()
+        return lambda t, state=None: self.bar.update(self.task, completed=t, description=self.name)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.bar.stop()
