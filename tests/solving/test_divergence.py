@@ -58,3 +58,13 @@ def test_a_step_too_large_that_stays_bounded_is_done_with_advice(method):
     run = wl.solve(problem, method, 1000.0, save=3)
     assert run.outcome == "done" and run.risk[-1] > run.risk[0]
     assert run.advice.startswith("the risk ends above its start") and "try step=25 or less" in run.advice
+
+
+@pytest.mark.slow
+def test_neurons_too_long_for_their_kernel_end_a_run_at_once():
+    """A ridge of 10⁶ multiplies weights by −2·10⁴ in one step; no rule could integrate their kernel."""
+    problem = wl.Problem(
+        wl.data.gaussian_classes(6, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0), ridge=1e6
+    )
+    got = wl.solve(problem, wl.GD(n=8, step=0.01), t_end=0.1, save=11, throw=False)
+    assert got.outcome == "diverged" and np.isfinite(got.risk).all() and (got.risk >= 0).all()

@@ -11,7 +11,8 @@ how far a rule reaches is measured there for every σ. Panels in g end where h m
 h' does at g' = 0, where the mean over g' bends within a few q/|c|.
 
 A panel has at most MOST parts, which serve deviations up to `largest_deviation`, a few hundreds for tanh; what is lost
-beyond is stated in widelimit.potentials.beyond_rules.
+beyond is stated in widelimit.potentials.beyond_rules. Beyond FAR times as much a quarter of K may be lost: neurons that
+long are diverging, and K is not a number.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ PRODUCT = math.sqrt(2)  # by which a product σσ' asks for more nodes than σ: 
 LAYER = 8.5  # standard deviations, beyond which a kink is not felt
 PAIRS = 32  # at a time
 MOST = 512  # parts of a panel
+FAR = 20.0  # times the largest deviation that the rules serve
 
 
 class Pair(NamedTuple):
@@ -114,7 +116,9 @@ def _of_needed(activation: Activation, at: Pair, needed: Array) -> Array:
 def value_and_slopes(activation: Activation, at: Pair) -> Array:
     """K and its slopes in m, s, m', s', c for pairs whose numbers have one shape (pairs,), (6, pairs)."""
     sigma = as_function(activation)
-    rule = parts_of(sigma)
+    rule, longest = parts_of(sigma), FAR * largest_deviation(sigma)
+    far = jnp.maximum(at.s, at.s2) > longest
+    at = at._replace(s=jnp.where(far, 1.0, at.s), s2=jnp.where(far, 1.0, at.s2))
     m, s, m2, s2, corr = (x[:, None] for x in at)
     q = jnp.sqrt(jnp.maximum((1 - corr) * (1 + corr), 0.0))
 
@@ -131,7 +135,7 @@ def value_and_slopes(activation: Activation, at: Pair) -> Array:
     middle = _scores(rule, m2, s2 * corr)
     breaks = [_scores(rule, m, s), middle - width, middle, middle + width]
     edges = jnp.sort(_edges(jnp.concatenate(breaks, axis=1)), axis=0)
-    return _sum_parts(rule, edges, jnp.maximum(at.s, at.s2), term)
+    return jnp.where(far, jnp.nan, _sum_parts(rule, edges, jnp.maximum(at.s, at.s2), term))
 
 
 def _given(rule: Parts, sigma: General, mean: Array, deviation: Array) -> Array:
