@@ -384,6 +384,7 @@ def test_every_public_callable_has_a_door_in_the_table():
         "Certificate",
         "Forecast",
         "Minimum",
+        "NetworkPlan",
         "TwoGeometries",
         "Stopped",
         "Sweep",

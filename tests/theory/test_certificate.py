@@ -296,4 +296,5 @@ def test_with_noise_the_gap_is_that_of_the_free_energy():
     found = [wl.certificate(problem, run_.at(t)) for t in run_.times]
     gaps = [one.gap for one in found]
     assert all(one.objective == "F" and one.method == "gibbs" for one in found)
-    assert gaps[0] > gaps[1] > gaps[2] and gaps[2] < 3 * found[2].error + 1e-6
+    assert gaps[0] > 3 * gaps[1] > 0 and gaps[2] < 1e-8
+    assert 0 < found[2].error < 1e-3  # of 120 cells

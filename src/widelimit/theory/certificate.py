@@ -253,7 +253,7 @@ def _with_excess(found: Certificate, excess: Excess, share: float) -> Certificat
 
 
 def _with_noise(problem: Problem, rho: Measure, within: Any) -> Certificate:
-    """F(ρ) less the dual value of the Gibbs law."""
+    """F(ρ) less the dual value of the Gibbs law on the same cells; the law without cells tells their error."""
     require(within is None, "a certificate with noise is about all neurons", within, "leave within out")
     if not isinstance(rho, Density):
         raise InputError(
@@ -263,12 +263,12 @@ def _with_noise(problem: Problem, rho: Measure, within: Any) -> Certificate:
     law = gibbs(problem)
     require(math.isfinite(law.gap), "a certificate of the free energy needs one or two reduced coordinates",
             problem.reduced_coordinates[:6], "certify dataclasses.replace(problem, beta=math.inf)")  # fmt: skip
-    land = landscape(problem, reduced=True)
+    land, cells = landscape(problem, reduced=True), gibbs(problem, on=rho)  # the least F on the cells of the grid
     value = land.free_energy(rho, problem.beta)
-    cells = gibbs(problem, on=rho).free_energy  # what the cells of the grid make of the same minimum
     return Certificate(
-        "F", value, max(value - law.free_energy + law.gap, 0.0), float(rho.mean(land.psi(rho.theta, rho))), math.nan,
-        None, land.coordinates, "gibbs", False, law.rho.n, error=abs(cells - law.free_energy),
+        "F", value, max(value - cells.free_energy, 0.0) + cells.gap, float(rho.mean(land.psi(rho.theta, rho))),
+        math.nan, None, land.coordinates, "gibbs", False, rho.n,
+        error=abs(cells.free_energy - law.free_energy) + law.gap,
     )  # fmt: skip
 
 
