@@ -110,20 +110,20 @@ def in_reduced(method: Method) -> bool:
     return isinstance(method, Limit) or getattr(method, "coordinates", "full") == "reduced"
 
 
-class Written(NamedTuple):
+class TomlDocument(NamedTuple):
     """A document in TOML, and the folder that paths in it start from."""
 
     document: dict[str, Any]
     folder: Path
 
 
-def read_document(source: str | os.PathLike) -> Written:
+def read_document(source: str | os.PathLike) -> TomlDocument:
     """The tables of a file, from its path or its text."""
     good = isinstance(source, str | os.PathLike)
     require(good, "a spec must be the path or the text of a TOML file", source, "try Spec.from_toml('spec.toml')")
     is_path = not isinstance(source, str) or ("\n" not in source and source.endswith(".toml"))
     text = _contents(Path(source)) if is_path else str(source)
-    return Written(_parsed(text), Path(source).parent if is_path else Path())
+    return TomlDocument(_parsed(text), Path(source).parent if is_path else Path())
 
 
 def _contents(path: Path) -> str:

@@ -29,7 +29,7 @@ from widelimit.dynamics.solve import DYNAMICS, at_width_of
 from widelimit.errors import InputError, Interrupted, require, require_count
 from widelimit.experiments.spec import Spec, read_document, spec_in
 from widelimit.experiments.store import Store
-from widelimit.experiments.sweep_axes import Axis, axes_of, changed, count_of
+from widelimit.experiments.sweep_axes import SweepAxis, axes_of, changed, count_of
 from widelimit.solving.driver import Request, checked_observers
 from widelimit.solving.keeping import kept, observing
 from widelimit.solving.recorder import Observer
@@ -171,7 +171,7 @@ def read_sweep(source: str | os.PathLike) -> tuple[Spec, Axes | None]:
     return spec_in(document, folder), axes
 
 
-def _places(axes: Sequence[Axis]) -> Iterator[Place]:
+def _places(axes: Sequence[SweepAxis]) -> Iterator[Place]:
     return itertools.product(*(range(len(axis)) for axis in axes))
 
 
@@ -190,7 +190,7 @@ class _Way:
 
 
 def _run_block(
-    spec: Spec, axes: Sequence[Axis], block: Sequence[Place], way: _Way
+    spec: Spec, axes: Sequence[SweepAxis], block: Sequence[Place], way: _Way
 ) -> Iterator[tuple[Place, _Point | Solution]]:
     """The points of a block: those in the store, those that fail, those that go together, the others."""
     shapes: dict[Any, list[tuple[Place, Request, Any]]] = {}
@@ -245,11 +245,11 @@ def _request(spec: Spec, way: _Way) -> Request:
     return Request(problem, method, settings, DYNAMICS[type(method)], way.observers, False, False)
 
 
-def _changes(axes: Sequence[Axis], place: Place) -> dict[str, Any]:
+def _changes(axes: Sequence[SweepAxis], place: Place) -> dict[str, Any]:
     return {name: value for axis, i in zip(axes, place, strict=True) for name, value in axis.changes(i).items()}
 
 
-def _dataset(spec: Spec, axes: Sequence[Axis], points: Mapping[Place, _Point], names: Sequence[str]) -> xr.Dataset:
+def _dataset(spec: Spec, axes: Sequence[SweepAxis], points: Mapping[Place, _Point], names: Sequence[str]) -> xr.Dataset:
     """All points in one dataset; those that were not run are "missing"."""
     dims, shape = tuple(axis.dimension for axis in axes), tuple(len(axis) for axis in axes)
     saved = {place: point.times for place, point in points.items() if point.times is not None}
@@ -276,7 +276,7 @@ def _dataset(spec: Spec, axes: Sequence[Axis], points: Mapping[Place, _Point], n
     return xr.Dataset(variables, _coordinates(axes) | ({"time": longest} if shared else {}), about)
 
 
-def _coordinates(axes: Sequence[Axis]) -> dict[str, Any]:
+def _coordinates(axes: Sequence[SweepAxis]) -> dict[str, Any]:
     """The values of the keys along their axes; zipped ones have no values of their own."""
     found: dict[str, Any] = {}
     for axis in axes:

@@ -33,7 +33,7 @@ EXAMPLE = 'try {"data.delta": [0.2, 0.4], "seed": [0, 1]}'
 
 
 @dataclass(frozen=True)
-class Axis:
+class SweepAxis:
     """A dimension of a sweep: one key, or several that go along with each other.
 
     names    the keys in full, problem.data.delta
@@ -58,23 +58,23 @@ class Axis:
         return {name: values[i] for name, values in zip(self.names, self.values, strict=True)}
 
 
-def axes_of(spec: Spec, given: Any) -> tuple[Axis, ...]:
+def axes_of(spec: Spec, given: Any) -> tuple[SweepAxis, ...]:
     """The axes that a table of a file, or a dictionary, describes."""
     good = isinstance(given, Mapping) and all(isinstance(name, str) for name in given) and set(given) - {ZIP}
     require(bool(good), "the axes of a sweep must be a dictionary of names and values", given, EXAMPLE)
     known = dict(_numbers(spec))
-    single: dict[str, Axis] = {}
+    single: dict[str, SweepAxis] = {}
     for word, values in given.items():
         if word != ZIP:
             name = full_name(word, known)
-            single[word] = Axis((name,), (word,), (_values(word, values, known[name]),))
+            single[word] = SweepAxis((name,), (word,), (_values(word, values, known[name]),))
     names = [axis.names[0] for axis in single.values()]
     twice = [name for name in names if names.count(name) > 1]
     require(not twice, "every key must be on one axis", twice[:1], "drop one of them")
     return tuple(_zipped(single, given.get(ZIP, [])))
 
 
-def _zipped(single: dict[str, Axis], together: Any) -> Iterator[Axis]:
+def _zipped(single: dict[str, SweepAxis], together: Any) -> Iterator[SweepAxis]:
     """The axes, those that go along with each other as one, in the order of the file."""
     lists = isinstance(together, list | tuple) and all(
         isinstance(one, list | tuple) and len(one) > 1 for one in together
@@ -95,7 +95,7 @@ def _zipped(single: dict[str, Axis], together: Any) -> Iterator[Axis]:
             yield axis
             continue
         names, words, values = zip(*((p.names[0], p.words[0], p.values[0]) for p in parts), strict=True)
-        yield Axis(names, words, values)
+        yield SweepAxis(names, words, values)
 
 
 def _values(word: str, given: Any, now: Any) -> tuple[Any, ...]:
@@ -177,6 +177,6 @@ def _with(whole: Any, path: Sequence[str], value: Any) -> Any:
     return replace(whole, **{name: inner})
 
 
-def count_of(axes: Sequence[Axis]) -> int:
+def count_of(axes: Sequence[SweepAxis]) -> int:
     """How many points a sweep has."""
     return math.prod(len(axis) for axis in axes)
