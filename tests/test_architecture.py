@@ -72,8 +72,9 @@ def test_files_are_short_and_named_for_what_they_hold():
     assert not {name for name, times in Counter(p.name for p in MODULES).items() if times > 1} - {"__init__.py"}
 
 
-def test_a_folder_holds_at_least_three_modules():
-    assert not [f.name for f in FOLDERS if len([p for p in f.glob("*.py") if p.stem != "__init__"]) < 3]
+def test_a_folder_holds_at_least_three_siblings():
+    siblings = {f: {p for p in MODULES if p.parent == f} | {g for g in FOLDERS if g.parent == f} for f in FOLDERS}
+    assert not [f.name for f, found in siblings.items() if len(found - {f / "__init__.py"}) < 3]
 
 
 def nodes(tree, *kinds):

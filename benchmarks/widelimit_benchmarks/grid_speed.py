@@ -28,7 +28,7 @@ from widelimit.potentials.landscapes import landscape
 from widelimit.problem import activations, initial, neurons
 from widelimit.problem.data.gaussian_classes import gaussian_classes
 from widelimit.problem.problem import Problem
-from widelimit.theory.gibbs import gibbs
+from widelimit.theory.noise.gibbs import gibbs
 
 T_END = 10.0
 BETA, COLD = 50.0, 5000.0

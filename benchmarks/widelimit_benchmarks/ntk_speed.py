@@ -1,6 +1,6 @@
 """Our finite tangent kernel beside per-sample gradients, in one run.
 
-    ours    products of features                          widelimit.theory.ntk
+    ours    products of features                          widelimit.theory.lazy.ntk
     torch   J by torch.func, vmap(grad) over the inputs, then J Jᵀ
     floor   two matrix products A Aᵀ of features (n, N) alone, in NumPy
 
@@ -29,7 +29,7 @@ from widelimit.problem.data import gaussian_classes
 from widelimit.problem.initial import gaussian
 from widelimit.problem.neurons import ridge
 from widelimit.problem.problem import Problem
-from widelimit.theory.ntk import ntk
+from widelimit.theory.lazy.ntk import ntk
 
 Peer = Callable[[], np.ndarray]
 

@@ -61,47 +61,47 @@ if TYPE_CHECKING:
     from widelimit.problem.mobility import Mobility
     from widelimit.problem.problem import Problem
     from widelimit.solving.solution import Solution
-    from widelimit.theory import bounds
-    from widelimit.theory.barron import Barron, barron
-    from widelimit.theory.certificate import Certificate, certificate
-    from widelimit.theory.commutation import commute
-    from widelimit.theory.complexity import Complexity, complexity
-    from widelimit.theory.convergence_time import ConvergenceTime, convergence_time
-    from widelimit.theory.cooling import Cooling, cooling
-    from widelimit.theory.coupling import Comparison, compare
-    from widelimit.theory.filtered_pca import FilteredPCA, filtered_pca
-    from widelimit.theory.fitted_bound import FittedBound, fit_bound
-    from widelimit.theory.flow_rate import FlowRate
-    from widelimit.theory.gibbs import Gibbs, gibbs
-    from widelimit.theory.hermite_spectrum import hermite
-    from widelimit.theory.initial_support import InitialSupport, initial_support
-    from widelimit.theory.kernel_flow import KernelFlow, kernel_regression
-    from widelimit.theory.kernel_learning_curve import kernel_learning_curve
-    from widelimit.theory.lazy_lemmas import Lemma, lazy_lemmas
-    from widelimit.theory.leap import Leap, leap
-    from widelimit.theory.learning_curves import LearningCurves, learning_curves
-    from widelimit.theory.linearisation import Linearisation, linearise
-    from widelimit.theory.long_time import Bias, Decay, decay, particle_bias
-    from widelimit.theory.maurey import Approximation, approximation
-    from widelimit.theory.minimise import Minimum, minimise
-    from widelimit.theory.network_plan import NetworkPlan
-    from widelimit.theory.ntk import Kernel, ntk
-    from widelimit.theory.online_sgd import OnlineSGD
-    from widelimit.theory.overlap_flow import OverlapFlow, overlap_flow
-    from widelimit.theory.planner import plan
-    from widelimit.theory.plateaus import Plateau, plateaus
-    from widelimit.theory.proof_terms import ProofTerms, proof_terms
-    from widelimit.theory.rates import Rates, rates
-    from widelimit.theory.regime import Regime, Regimes, regime, regimes
-    from widelimit.theory.relative_scale import RelativeScale, relative_scale
-    from widelimit.theory.samples_to_overlap import OverlapSamples, samples_to_overlap
-    from widelimit.theory.spectrum import Spectrum
-    from widelimit.theory.sphere_spectrum import SphereSpectrum, gegenbauer
-    from widelimit.theory.stability import Modes, Stability, stability
-    from widelimit.theory.stationarity import Stationarity, stationarity
-    from widelimit.theory.two_geometries import TwoGeometries, two_geometries
-    from widelimit.theory.verdict import Verdict
-    from widelimit.theory.walsh_spectrum import walsh
+    from widelimit.theory.approximation.barron import Barron, barron
+    from widelimit.theory.approximation.maurey import Approximation, approximation
+    from widelimit.theory.fixed_points.certificate import Certificate, certificate
+    from widelimit.theory.fixed_points.convergence_time import ConvergenceTime, convergence_time
+    from widelimit.theory.fixed_points.flow_rate import FlowRate
+    from widelimit.theory.fixed_points.initial_support import InitialSupport, initial_support
+    from widelimit.theory.fixed_points.minimise import Minimum, minimise
+    from widelimit.theory.fixed_points.stability import Modes, Stability, stability
+    from widelimit.theory.fixed_points.stationarity import Stationarity, stationarity
+    from widelimit.theory.fixed_points.two_geometries import TwoGeometries, two_geometries
+    from widelimit.theory.gap import bounds
+    from widelimit.theory.gap.commutation import commute
+    from widelimit.theory.gap.coupling import Comparison, compare
+    from widelimit.theory.gap.fitted_bound import FittedBound, fit_bound
+    from widelimit.theory.gap.network_plan import NetworkPlan
+    from widelimit.theory.gap.planner import plan
+    from widelimit.theory.gap.proof_terms import ProofTerms, proof_terms
+    from widelimit.theory.gap.rates import Rates, rates
+    from widelimit.theory.lazy.kernel_flow import KernelFlow, kernel_regression
+    from widelimit.theory.lazy.kernel_learning_curve import kernel_learning_curve
+    from widelimit.theory.lazy.lazy_lemmas import Lemma, lazy_lemmas
+    from widelimit.theory.lazy.linearisation import Linearisation, linearise
+    from widelimit.theory.lazy.ntk import Kernel, ntk
+    from widelimit.theory.lazy.regime import Regime, Regimes, regime, regimes
+    from widelimit.theory.lazy.relative_scale import RelativeScale, relative_scale
+    from widelimit.theory.lazy.verdict import Verdict
+    from widelimit.theory.learning.complexity import Complexity, complexity
+    from widelimit.theory.learning.filtered_pca import FilteredPCA, filtered_pca
+    from widelimit.theory.learning.hermite_spectrum import hermite
+    from widelimit.theory.learning.leap import Leap, leap
+    from widelimit.theory.learning.learning_curves import LearningCurves, learning_curves
+    from widelimit.theory.learning.online_sgd import OnlineSGD
+    from widelimit.theory.learning.overlap_flow import OverlapFlow, overlap_flow
+    from widelimit.theory.learning.plateaus import Plateau, plateaus
+    from widelimit.theory.learning.samples_to_overlap import OverlapSamples, samples_to_overlap
+    from widelimit.theory.learning.spectrum import Spectrum
+    from widelimit.theory.learning.sphere_spectrum import SphereSpectrum, gegenbauer
+    from widelimit.theory.learning.walsh_spectrum import walsh
+    from widelimit.theory.noise.cooling import Cooling, cooling
+    from widelimit.theory.noise.gibbs import Gibbs, gibbs
+    from widelimit.theory.noise.long_time import Bias, Decay, decay, particle_bias
 
 _HOMES = {
     "problem.problem": ("Problem",),
@@ -122,46 +122,46 @@ _HOMES = {
     "dynamics.solve": ("resume", "solve"),
     "solving.solution": ("Solution",),
     "experiments.records": ("load",),
-    "theory.certificate": ("Certificate", "certificate"),
-    "theory.cooling": ("Cooling", "cooling"),
-    "theory.long_time": ("Bias", "Decay", "decay", "particle_bias"),
-    "theory.coupling": ("Comparison", "compare"),
-    "theory.gibbs": ("Gibbs", "gibbs"),
-    "theory.kernel_flow": ("KernelFlow", "kernel_regression"),
-    "theory.network_plan": ("NetworkPlan",),
-    "theory.minimise": ("Minimum", "minimise"),
-    "theory.ntk": ("Kernel", "ntk"),
-    "theory.planner": ("plan",),
-    "theory.rates": ("Rates", "rates"),
-    "theory.commutation": ("commute",),
-    "theory.lazy_lemmas": ("Lemma", "lazy_lemmas"),
-    "theory.kernel_learning_curve": ("kernel_learning_curve",),
-    "theory.linearisation": ("Linearisation", "linearise"),
-    "theory.regime": ("Regime", "Regimes", "regime", "regimes"),
-    "theory.two_geometries": ("TwoGeometries", "two_geometries"),
-    "theory.verdict": ("Verdict",),
-    "theory.spectrum": ("Spectrum",),
-    "theory.hermite_spectrum": ("hermite",),
-    "theory.walsh_spectrum": ("walsh",),
-    "theory.sphere_spectrum": ("SphereSpectrum", "gegenbauer"),
-    "theory.leap": ("Leap", "leap"),
-    "theory.barron": ("Barron", "barron"),
-    "theory.maurey": ("Approximation", "approximation"),
-    "theory.complexity": ("Complexity", "complexity"),
-    "theory.relative_scale": ("RelativeScale", "relative_scale"),
-    "theory.stationarity": ("Stationarity", "stationarity"),
-    "theory.stability": ("Modes", "Stability", "stability"),
-    "theory.flow_rate": ("FlowRate",),
-    "theory.initial_support": ("InitialSupport", "initial_support"),
-    "theory.convergence_time": ("ConvergenceTime", "convergence_time"),
-    "theory.fitted_bound": ("FittedBound", "fit_bound"),
-    "theory.proof_terms": ("ProofTerms", "proof_terms"),
-    "theory.learning_curves": ("LearningCurves", "learning_curves"),
-    "theory.plateaus": ("Plateau", "plateaus"),
-    "theory.overlap_flow": ("OverlapFlow", "overlap_flow"),
-    "theory.online_sgd": ("OnlineSGD",),
-    "theory.filtered_pca": ("FilteredPCA", "filtered_pca"),
-    "theory.samples_to_overlap": ("OverlapSamples", "samples_to_overlap"),
+    "theory.fixed_points.certificate": ("Certificate", "certificate"),
+    "theory.noise.cooling": ("Cooling", "cooling"),
+    "theory.noise.long_time": ("Bias", "Decay", "decay", "particle_bias"),
+    "theory.gap.coupling": ("Comparison", "compare"),
+    "theory.noise.gibbs": ("Gibbs", "gibbs"),
+    "theory.lazy.kernel_flow": ("KernelFlow", "kernel_regression"),
+    "theory.gap.network_plan": ("NetworkPlan",),
+    "theory.fixed_points.minimise": ("Minimum", "minimise"),
+    "theory.lazy.ntk": ("Kernel", "ntk"),
+    "theory.gap.planner": ("plan",),
+    "theory.gap.rates": ("Rates", "rates"),
+    "theory.gap.commutation": ("commute",),
+    "theory.lazy.lazy_lemmas": ("Lemma", "lazy_lemmas"),
+    "theory.lazy.kernel_learning_curve": ("kernel_learning_curve",),
+    "theory.lazy.linearisation": ("Linearisation", "linearise"),
+    "theory.lazy.regime": ("Regime", "Regimes", "regime", "regimes"),
+    "theory.fixed_points.two_geometries": ("TwoGeometries", "two_geometries"),
+    "theory.lazy.verdict": ("Verdict",),
+    "theory.learning.spectrum": ("Spectrum",),
+    "theory.learning.hermite_spectrum": ("hermite",),
+    "theory.learning.walsh_spectrum": ("walsh",),
+    "theory.learning.sphere_spectrum": ("SphereSpectrum", "gegenbauer"),
+    "theory.learning.leap": ("Leap", "leap"),
+    "theory.approximation.barron": ("Barron", "barron"),
+    "theory.approximation.maurey": ("Approximation", "approximation"),
+    "theory.learning.complexity": ("Complexity", "complexity"),
+    "theory.lazy.relative_scale": ("RelativeScale", "relative_scale"),
+    "theory.fixed_points.stationarity": ("Stationarity", "stationarity"),
+    "theory.fixed_points.stability": ("Modes", "Stability", "stability"),
+    "theory.fixed_points.flow_rate": ("FlowRate",),
+    "theory.fixed_points.initial_support": ("InitialSupport", "initial_support"),
+    "theory.fixed_points.convergence_time": ("ConvergenceTime", "convergence_time"),
+    "theory.gap.fitted_bound": ("FittedBound", "fit_bound"),
+    "theory.gap.proof_terms": ("ProofTerms", "proof_terms"),
+    "theory.learning.learning_curves": ("LearningCurves", "learning_curves"),
+    "theory.learning.plateaus": ("Plateau", "plateaus"),
+    "theory.learning.overlap_flow": ("OverlapFlow", "overlap_flow"),
+    "theory.learning.online_sgd": ("OnlineSGD",),
+    "theory.learning.filtered_pca": ("FilteredPCA", "filtered_pca"),
+    "theory.learning.samples_to_overlap": ("OverlapSamples", "samples_to_overlap"),
     "experiments.spec": ("Spec",),
     "experiments.store": ("Store",),
     "experiments.sweep": ("Sweep", "sweep"),
@@ -173,7 +173,7 @@ _HOMES = {
 _MODULES = {
     "widelimit.problem": ("activations", "data", "initial", "neurons", "regularisers", "schedules"),
     "widelimit": ("observables",),
-    "widelimit.theory": ("bounds",),
+    "widelimit.theory.gap": ("bounds",),
     "widelimit.interfaces": ("torch",),
 }
 

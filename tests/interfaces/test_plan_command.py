@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from widelimit.interfaces.cli import run
-from widelimit.theory.network_plan import NetworkPlan, Stage
+from widelimit.theory.gap.network_plan import NetworkPlan, Stage
 
 SPEC = """
 [problem]
@@ -40,7 +40,7 @@ def asked(tmp_path, monkeypatch):
         times = np.array([0.0, t_end])
         return NetworkPlan(128, 0.005, t_end, tolerance, confidence, gaps, times, 0.03, 0.02, 1e-4, 0.5, STAGES)
 
-    monkeypatch.setattr("widelimit.theory.planner.plan", plan)
+    monkeypatch.setattr("widelimit.theory.gap.planner.plan", plan)
     return calls
 
 

@@ -9,7 +9,7 @@ import pytest
 import widelimit as wl
 from widelimit.interfaces.torch import tangents
 from widelimit.interfaces.torch.tangents import Snapshot
-from widelimit.theory.verdict import alignment
+from widelimit.theory.lazy.verdict import alignment
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -13,7 +13,7 @@ from widelimit.experiments.spec import Spec
 from widelimit.solving.driver import Request
 from widelimit.solving.solution import Solution
 from widelimit.solving.whole_files import read_record
-from widelimit.theory.coupling import Comparison
+from widelimit.theory.gap.coupling import Comparison
 
 
 def load(path: str | os.PathLike) -> Solution | Comparison:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
-from widelimit.theory.maurey import Approximation
+from widelimit.theory.approximation.maurey import Approximation
 
 
 def approximation_figure(result: Approximation, page: Page) -> Figure:

@@ -13,8 +13,8 @@ from matplotlib.ticker import MaxNLocator
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import TICKS, finish
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
-from widelimit.theory.minimise import Minimum
-from widelimit.theory.two_geometries import TwoGeometries
+from widelimit.theory.fixed_points.minimise import Minimum
+from widelimit.theory.fixed_points.two_geometries import TwoGeometries
 
 
 def geometries_figure(result: TwoGeometries, page: Page) -> Figure:

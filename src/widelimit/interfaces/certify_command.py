@@ -16,7 +16,7 @@ from widelimit.interfaces.run_command import read
 if TYPE_CHECKING:
     from widelimit.experiments.spec import Spec
     from widelimit.solving.solution import Solution
-    from widelimit.theory.certificate import Certificate
+    from widelimit.theory.fixed_points.certificate import Certificate
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class CertifyCommand:
     def run(self) -> int:
         """Run or load, certify, show."""
         chosen, bounds = read(self.spec, self.seed), limits(self.within)
-        from widelimit.theory.certificate import certificate
-        from widelimit.theory.minimise import minimise
+        from widelimit.theory.fixed_points.certificate import certificate
+        from widelimit.theory.fixed_points.minimise import minimise
 
         solutions = ended(chosen, self.record)
         found = {name: certificate(chosen.problem, one, within=bounds) for name, one in solutions.items()}

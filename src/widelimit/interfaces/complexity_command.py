@@ -12,7 +12,7 @@ from widelimit.errors import require
 from widelimit.interfaces.options import Json, require_writable, show
 
 if TYPE_CHECKING:
-    from widelimit.theory.complexity import Complexity
+    from widelimit.theory.learning.complexity import Complexity
 
 SHOWN = 20  # rows of a table
 
@@ -36,7 +36,7 @@ class ComplexityCommand:
         """Compute, draw, show."""
         chosen = [law for law in ("gauss", "cube", "sphere") if getattr(self, law)]
         require(len(chosen) <= 1, "complexity takes one of --gauss, --cube and --sphere", chosen, "give one of them")
-        from widelimit.theory.complexity import complexity
+        from widelimit.theory.learning.complexity import complexity
 
         found = complexity(self.expression, (chosen or ["gauss"])[0], self.d, self.order)
         require_writable(self.out)
@@ -58,7 +58,7 @@ def _picture(found: Complexity, folder: Path) -> Path:
 
 def print_complexity(found: Complexity, picture: Path) -> None:
     """The coefficients, the degrees, the staircase, the predictions."""
-    from widelimit.theory.spectrum import Spectrum, WithError
+    from widelimit.theory.learning.spectrum import Spectrum, WithError
 
     if isinstance(found.spectrum, Spectrum):
         rows = [[found.spectrum.word(i), str(sum(i)), str(c)] for i, c in found.spectrum.nonzero.items()]

@@ -9,9 +9,9 @@ from matplotlib.ticker import MaxNLocator
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS
-from widelimit.theory.complexity import Complexity
-from widelimit.theory.leap import Leap
-from widelimit.theory.spectrum import Spectrum
+from widelimit.theory.learning.complexity import Complexity
+from widelimit.theory.learning.leap import Leap
+from widelimit.theory.learning.spectrum import Spectrum
 
 NAMED = 16  # coefficients or steps that have their names written beside them
 SPREAD = 0.6  # of the coefficients of one degree

@@ -23,19 +23,19 @@ from widelimit.interfaces.proof_figures import proof_figure
 from widelimit.interfaces.regime_figures import linearisation_figure, regimes_figure
 from widelimit.interfaces.solution_figures import Content, solution_figure
 from widelimit.interfaces.sweep_figures import sweep_figure
-from widelimit.theory.complexity import Complexity
-from widelimit.theory.coupling import Comparison
-from widelimit.theory.gibbs import Gibbs
-from widelimit.theory.learning_curves import LearningCurves
-from widelimit.theory.linearisation import Linearisation
-from widelimit.theory.maurey import Approximation
-from widelimit.theory.minimise import Minimum
-from widelimit.theory.network_plan import NetworkPlan
-from widelimit.theory.proof_terms import ProofTerms
-from widelimit.theory.rates import Rates
-from widelimit.theory.regime import Regimes
-from widelimit.theory.samples_to_overlap import OverlapSamples
-from widelimit.theory.two_geometries import TwoGeometries
+from widelimit.theory.approximation.maurey import Approximation
+from widelimit.theory.fixed_points.minimise import Minimum
+from widelimit.theory.fixed_points.two_geometries import TwoGeometries
+from widelimit.theory.gap.coupling import Comparison
+from widelimit.theory.gap.network_plan import NetworkPlan
+from widelimit.theory.gap.proof_terms import ProofTerms
+from widelimit.theory.gap.rates import Rates
+from widelimit.theory.lazy.linearisation import Linearisation
+from widelimit.theory.lazy.regime import Regimes
+from widelimit.theory.learning.complexity import Complexity
+from widelimit.theory.learning.learning_curves import LearningCurves
+from widelimit.theory.learning.samples_to_overlap import OverlapSamples
+from widelimit.theory.noise.gibbs import Gibbs
 
 OWN: dict[type, Callable[[Any, Page], Figure]] = {
     Comparison: comparison_figure,

@@ -19,8 +19,8 @@ from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
 from widelimit.interfaces.series import series
-from widelimit.theory.coupling import Comparison
-from widelimit.theory.rates import Rates
+from widelimit.theory.gap.coupling import Comparison
+from widelimit.theory.gap.rates import Rates
 
 TIME = r"time $t = k\varepsilon$"
 VARIABLES = {"n": r"width $N$", "step": r"step $\varepsilon$", "d": r"dimension $d$"}

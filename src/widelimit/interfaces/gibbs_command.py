@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from widelimit.experiments.launch import Launch
     from widelimit.experiments.spec import Spec
     from widelimit.solving.solution import Solution
-    from widelimit.theory.gibbs import Gibbs
+    from widelimit.theory.noise.gibbs import Gibbs
 
 WORDS = {"risk": "risk R", "free_energy": "free energy F"}
 
@@ -52,7 +52,7 @@ class GibbsCommand:
         if self.coordinate is not None:
             require_known("coordinate", self.coordinate, chosen.problem.reduced_coordinates)
         from widelimit.experiments.launch import launch
-        from widelimit.theory.gibbs import gibbs
+        from widelimit.theory.noise.gibbs import gibbs
 
         law = gibbs(chosen.problem, self.points, n=self.n, seed=chosen.seed)
         with room_in(folder):
@@ -154,7 +154,7 @@ def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: s
 def where_it_rests(spec: Spec, law: Gibbs, drawn: list[Solution]) -> Gibbs:
     """The law on the cells of the PDE, whose free energy then falls to rounding instead of to the error of the grid."""
     from widelimit.measures import Density
-    from widelimit.theory.gibbs import gibbs as gibbs_law
+    from widelimit.theory.noise.gibbs import gibbs as gibbs_law
 
     last = next((solution.final for solution in drawn if solution.name == "FiniteVolume"), None)
     sampled = law.log_density is None

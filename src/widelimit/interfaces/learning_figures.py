@@ -17,8 +17,8 @@ from widelimit.errors import require
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS, LINES
-from widelimit.theory.learning_curves import LearningCurves
-from widelimit.theory.samples_to_overlap import OverlapSamples
+from widelimit.theory.learning.learning_curves import LearningCurves
+from widelimit.theory.learning.samples_to_overlap import OverlapSamples
 
 
 def learning_curves_figure(result: LearningCurves, page: Page) -> Figure:

@@ -24,7 +24,7 @@ from widelimit.interfaces.run_labels import symbol_of
 from widelimit.interfaces.series import measure_at
 from widelimit.measures import Density, Measure
 from widelimit.solving.solution import Solution
-from widelimit.theory.gibbs import Gibbs
+from widelimit.theory.noise.gibbs import Gibbs
 
 SMALLEST = 1e-15  # difference of free energies that is more than rounding
 ROWS = 300  # of the heat map

@@ -13,7 +13,7 @@ from widelimit.interfaces.options import Json, require_writable, show
 from widelimit.interfaces.run_command import read
 
 if TYPE_CHECKING:
-    from widelimit.theory.network_plan import NetworkPlan
+    from widelimit.theory.gap.network_plan import NetworkPlan
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PlanCommand:
     def run(self) -> int:
         """Pilot, choose, verify, show; 1 if no plan was confirmed."""
         chosen = read(self.spec, self.seed)
-        from widelimit.theory.planner import plan
+        from widelimit.theory.gap.planner import plan
 
         if self.out is not None:
             require_writable(self.out)

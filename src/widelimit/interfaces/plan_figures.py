@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS
-from widelimit.theory.network_plan import NetworkPlan
+from widelimit.theory.gap.network_plan import NetworkPlan
 
 
 def plan_figure(found: NetworkPlan, page: Page) -> Figure:

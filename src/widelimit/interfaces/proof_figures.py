@@ -12,7 +12,7 @@ from widelimit.errors import require
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS
-from widelimit.theory.proof_terms import ProofTerms
+from widelimit.theory.gap.proof_terms import ProofTerms
 
 TIME = r"time $t = k\varepsilon$"
 WORDS = {

@@ -14,7 +14,7 @@ from widelimit.interfaces.run_command import read
 
 if TYPE_CHECKING:
     from widelimit.experiments.spec import Spec
-    from widelimit.theory.regime import Regime, Regimes
+    from widelimit.theory.lazy.regime import Regime, Regimes
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RegimeCommand:
         """Train, judge, show."""
         chosen = read(self.spec, self.seed)
         n, step = judged(chosen)
-        from widelimit.theory.regime import regime, regimes
+        from widelimit.theory.lazy.regime import regime, regimes
 
         scales, widths = numbers("--alpha", self.alpha), numbers("--widths", self.widths)
         require(not (scales and widths), "regime takes --alpha or --widths", "both", "give one of them")

@@ -13,9 +13,9 @@ from widelimit.errors import require
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
-from widelimit.theory.linearisation import Linearisation
-from widelimit.theory.regime import Regimes
-from widelimit.theory.verdict import FEATURES, LAZY
+from widelimit.theory.lazy.linearisation import Linearisation
+from widelimit.theory.lazy.regime import Regimes
+from widelimit.theory.lazy.verdict import FEATURES, LAZY
 
 VARIABLES = {"n": r"width $N$", "alpha": r"scale $\alpha$"}
 PANELS = {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from widelimit.experiments.demo import TwoClasses
     from widelimit.solving.solution import Solution
-    from widelimit.theory.coupling import Comparison
+    from widelimit.theory.gap.coupling import Comparison
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class CompareCommand(OnTwoClasses):
 
     def run(self) -> int:
         """Run all five, take the gap apart."""
-        from widelimit.theory.coupling import compare
+        from widelimit.theory.gap.coupling import compare
 
         problem = self.setting().problem
         require_writable(self.out)

@@ -8,7 +8,7 @@
 
     K is summed over the outputs, norms of outputs are over samples and outputs.
 
-The rule, and what each number says, are in widelimit.theory.verdict; kernels and slopes in
+The rule, and what each number says, are in widelimit.theory.lazy.verdict; kernels and slopes in
 widelimit.interfaces.torch.tangents.
 """
 
@@ -23,7 +23,7 @@ import numpy as np
 from widelimit.errors import require, require_count, shortened
 from widelimit.interfaces.torch.tangents import Inputs, Snapshot, inputs_as, precision
 from widelimit.on_first_use import OnFirstUse
-from widelimit.theory.verdict import Verdict, alignment, kernel_moves, share_missed
+from widelimit.theory.lazy.verdict import Verdict, alignment, kernel_moves, share_missed
 
 if TYPE_CHECKING:
     import torch

@@ -1,0 +1,1 @@
+"""How many neurons a function needs: Barron's norm and networks sampled from it."""

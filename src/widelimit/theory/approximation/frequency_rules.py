@@ -1,0 +1,150 @@
+"""∫ |ω| |f̂(ω)| dω by quadrature, in one to three dimensions, of a transform on the nodes of a tensor rule.
+
+    f̂ known in closed form         widelimit.theory.approximation.wave_packets
+    f̂ of any function that decays   (2π)^{−k} ∫ f(x) e^{−i⟨ω, x⟩} dx, the trapezoidal rule on a box that f has left: its
+                                     error is spectral, and a finer or wider grid shows it
+
+Rule in ω: Gauss–Legendre panels, geometrically finer towards ω = 0, where |ω| has its kink, and evenly beyond; in one
+dimension halved where f̂ changes its sign, so that |f̂| bends. Error: a rule with fewer nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from widelimit.theory.approximation.waves import Waves
+from widelimit.theory.learning.spectrum import WithError
+
+NODES = {1: 16, 2: 10, 3: 6}  # of a panel
+EVEN = {1: 120, 2: 24, 3: 12}  # panels of an axis
+OCTAVES = {1: 1, 2: 10, 3: 6}
+GRID = {1: 640, 2: 384, 3: 96}  # points of an axis of x
+HALVINGS, ROUGH = 30, 1e-11  # of a panel; relative disagreement of two rules
+LEFT = 1e-9  # of the largest value: f has left the box
+BOXES = (6.0, 9.0, 14.0, 22.0, 35.0, 56.0, 90.0)
+ENDED = 1e-7  # relative, of the transform at the end of its axes
+
+Transform = Callable[[Sequence[np.ndarray]], np.ndarray]  # nodes of every axis → f̂ on their tensor grid
+
+
+class FirstMoment(NamedTuple):
+    """∫ |ω||f̂| dω with its error, and the waves at the nodes."""
+
+    total: WithError
+    waves: Waves
+
+
+def first_moment(
+    transform: Transform, ranges: Sequence[tuple[float, float]], still: Sequence[float] = ()
+) -> FirstMoment:
+    """The moment over a box of frequencies; ``still`` are frequencies of further axes, which carry point masses."""
+    m = len(ranges)
+    edges = [_edges(low, high, m) for low, high in ranges]
+    if m == 1:
+        edges = [_halved(transform, edges[0])]
+    fine, coarse = (_on_nodes(transform, edges, still, NODES[m] - less) for less in (0, 2))
+    value = fine.total
+    return FirstMoment(WithError(value, abs(value - coarse.total) + 1e-14 * value), fine)
+
+
+def _on_nodes(transform: Transform, edges: Sequence[np.ndarray], still: Sequence[float], nodes: int) -> Waves:
+    axes = [_panels(e, nodes) for e in edges]
+    masses = transform([omega.ravel() for omega, _ in axes]).ravel()
+    grids = np.meshgrid(*(omega.ravel() for omega, _ in axes), indexing="ij")
+    shares = np.meshgrid(*(w.ravel() for _, w in axes), indexing="ij")
+    weights = np.prod(np.stack([g.ravel() for g in shares]), axis=0)
+    omega = np.stack([g.ravel() for g in grids] + [np.full(masses.size, value) for value in still], axis=1)
+    return Waves.at(omega, weights * masses)
+
+
+def _edges(low: float, high: float, m: int) -> np.ndarray:
+    """Edges of the panels of an axis."""
+    even = np.linspace(low, high, EVEN[m] + 1)
+    unit = (high - low) / EVEN[m]
+    near = [sign * unit * 2.0**-n for n in range(OCTAVES[m]) for sign in (-1, 1)]
+    return np.unique([*even[np.abs(even) > 0.5 * unit], *(t for t in (0.0, *near) if low < t < high)])
+
+
+def _panels(edges: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights, (panels, nodes)."""
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    half = np.diff(edges)[:, None] / 2
+    return edges[:-1, None] + half * (x + 1), half * w
+
+
+def _halved(transform: Transform, edges: np.ndarray) -> np.ndarray:
+    """Panels of one axis, halved where two rules disagree on ∫ |ω||f̂|."""
+    kept, total = [edges], 0.0
+    pairs = np.stack([edges[:-1], edges[1:]], axis=1)
+    for _ in range(HALVINGS):
+        sums = []
+        for nodes in (NODES[1], NODES[1] - 4):
+            x, w = np.polynomial.legendre.leggauss(nodes)
+            half = np.diff(pairs, axis=1) / 2
+            omega = pairs[:, :1] + half * (x + 1)
+            size = np.abs(omega) * np.abs(transform([omega.ravel()])).reshape(omega.shape)
+            sums.append((size * half * w).sum(axis=1))
+        total = max(total, float(sums[0].sum()))
+        rough = np.abs(sums[0] - sums[1]) > ROUGH * total
+        if not rough.any():
+            break
+        middles = pairs[rough].mean(axis=1)
+        kept.append(middles)
+        pairs = np.concatenate([np.stack([pairs[rough, 0], middles], 1), np.stack([middles, pairs[rough, 1]], 1)])
+    return np.unique(np.concatenate(kept))
+
+
+def sampled_moment(f: Callable[[np.ndarray], np.ndarray], k: int) -> FirstMoment | None:
+    """The moment of a function of rows (n, k) that decays; None if it does not, or is too rough for the grid."""
+    found: list[FirstMoment] = []
+    for box, n in zip(_boxes(f, k), (GRID[k], GRID[k] * 3 // 4), strict=False):
+        step = 2 * box / n
+        x = (np.arange(n) - n // 2) * step
+        y = f(np.stack([g.ravel() for g in np.meshgrid(*[x] * k, indexing="ij")], axis=1)).reshape((n,) * k)
+        reach = _band(y, step) if np.isfinite(y).all() else None
+        if reach is None:
+            return None
+        found.append(first_moment(_sums(y, x, step), [(-reach, reach)] * k))
+    if not found:
+        return None
+    totals = [moment.total.value for moment in found]
+    error = found[0].total.error + max(totals) - min(totals)
+    return FirstMoment(WithError(totals[0], error), found[0].waves)
+
+
+def _boxes(f: Callable[[np.ndarray], np.ndarray], k: int) -> list[float]:
+    """The smallest box whose boundary f has left, and a wider one; none if it does not decay."""
+    for box in BOXES:
+        ray = np.concatenate([np.linspace(-box, box, 41), [box, -box]])
+        faces = np.stack([g.ravel() for g in np.meshgrid(*[ray] * k, indexing="ij")], axis=1)
+        size = np.abs(f(faces))
+        outer = np.abs(faces).max(axis=1) >= box * 0.999
+        if 0 < size.max() < math.inf and size[outer].max() <= LEFT * size.max():
+            return [box, 1.25 * box]
+    return []
+
+
+def _band(y: np.ndarray, step: float) -> float | None:
+    """How far the transform reaches; None if that is not inside of the grid's band."""
+    size = np.abs(np.fft.fftn(y))
+    omega = np.abs(2 * np.pi * np.fft.fftfreq(y.shape[0], step))
+    rings = np.max(np.stack(np.meshgrid(*[omega] * y.ndim, indexing="ij")), axis=0)
+    beyond = rings[size > 1e-13 * size.max()].max()
+    if size[rings > 0.9 * omega.max()].max() > ENDED * size.max():
+        return None
+    return float(min(beyond + 4 * omega[1], 0.95 * omega.max()))
+
+
+def _sums(y: np.ndarray, x: np.ndarray, step: float) -> Transform:
+    def transform(axes: Sequence[np.ndarray]) -> np.ndarray:
+        found = y.astype(complex)
+        for omega in axes:
+            phases = np.exp(-1j * np.outer(x, omega)) * step / (2 * math.pi)
+            found = np.tensordot(found, phases, axes=(0, 0))
+        return found
+
+    return transform

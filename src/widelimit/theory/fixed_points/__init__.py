@@ -1,0 +1,1 @@
+"""Where the flow rests: certificates of optimality, the best network, stability."""

@@ -1,0 +1,1 @@
+"""What can be learned, in which order, and from how many samples."""

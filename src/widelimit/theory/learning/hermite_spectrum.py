@@ -1,0 +1,167 @@
+"""Hermite coefficients of a target of Gaussian inputs, z ~ N(0, I_k).
+
+f̂_α = E f(z) Π_i h_{α_i}(z_i)
+
+polynomial        exactly:  z^n = Σ_m n!/(2^m m! (n − 2m)!) He_{n−2m}(z),  He_k = √k! h_k
+expression        a sum of products of functions of different variables (widelimit.theory.learning.separation), each
+                  factor by quadrature: one variable adaptively, two or three by a rule that is cut at kinks, compared with
+                  a rule of other size; more by random sets of points, with standard errors
+any function      the same, as one factor
+samples           f̂_α = mean of y Π_i h_{α_i}(x_i), with standard errors
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from widelimit.errors import require_count
+from widelimit.potentials.hermite import orthonormal_hermite
+from widelimit.problem.data.target import Opaque, Target
+from widelimit.problem.data.unstructured import Empirical
+from widelimit.problem.expressions import Expression, Terms
+from widelimit.problem.grammar import VARIABLES
+from widelimit.theory.learning.axis_integrals import NormalAxis, axis_integrals
+from widelimit.theory.learning.normal_rules import normal_means
+from widelimit.theory.learning.sampled_spectrum import spectrum_of_samples
+from widelimit.theory.learning.separation import separated
+from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
+from widelimit.theory.learning.target_variables import indices, target_of
+
+ORDERS = {1: 20, 2: 12, 3: 8}  # the highest degree looked at, by the number of variables
+ORDER_OF_MORE = 6
+EPS = float(np.finfo(float).eps)
+
+Series = dict[Index, WithError]
+
+
+def hermite(
+    link: str | Expression | Callable[..., Any] | Empirical, order: int | None = None, k: int | None = None
+) -> Spectrum:
+    """Hermite coefficients of a link or target, with their errors, norms by degree, and the information exponent.
+
+    link    an expression in z or z1, z2, …; a function of an array of points (n,), or of rows (n, k); or samples,
+            `wl.data.empirical(x, y)`, whose columns are taken for standard normal
+    order   the highest degree to look at; by default all of a polynomial, 20 in one variable, fewer in more
+    k       how many variables a function has (1)
+
+    >>> import widelimit as wl
+    >>> found = wl.hermite("relu(z)")
+    >>> found.information_exponent, round(found.coefficients[(1,)].value, 12)
+    (1, 0.5)
+    >>> wl.hermite("z1*z2 + He3(z3)").information_exponent
+    2
+    """
+    if order is not None:
+        require_count("order", order, "10")
+    if isinstance(link, Empirical):
+        return spectrum_of_samples(link, list(indices(link.d, order or 3)), hermite_products, "hermite")
+    target, names = target_of(link, k)
+    terms = target.monomials if isinstance(target, Expression) else None
+    if terms is not None:
+        return _of_polynomial(terms, names, order)
+    highest = order or ORDERS.get(len(names), ORDER_OF_MORE)
+    series, norm = _of_target(target, names, highest)
+    return Spectrum("hermite", names, series, norm, highest, complete=False)
+
+
+def hermite_products(z: np.ndarray, chosen: list[Index]) -> np.ndarray:
+    """Π_i h_{α_i}(z_i) at rows z (n, k), (n, number of indices)."""
+    tables = [orthonormal_hermite(z[:, i], max(max(a[i] for a in chosen), 1)) for i in range(z.shape[1])]
+    result = np.ones((len(z), len(chosen)))
+    for i, table in enumerate(tables):
+        result *= table[:, [a[i] for a in chosen]]
+    return result
+
+
+def monomial_series(n: int) -> dict[int, float]:
+    """z^n = Σ_k c_k h_k."""
+    return {
+        n - 2 * m: math.factorial(n) / (2**m * math.factorial(m) * math.sqrt(math.factorial(n - 2 * m)))
+        for m in range(n // 2 + 1)
+    }
+
+
+def _of_polynomial(terms: Terms, names: tuple[str, ...], order: int | None) -> Spectrum:
+    """Exactly, up to rounding."""
+    places = [max(VARIABLES[name], 1) - 1 for name in names]
+    found: dict[Index, float] = {}
+    sizes: dict[Index, float] = {}
+    for exponents, c in terms.items():
+        parts = [monomial_series(exponents[place]) for place in places]
+        for index in itertools.product(*parts):
+            value = c * math.prod(part[n] for part, n in zip(parts, index, strict=True))
+            found[index] = found.get(index, 0.0) + value
+            sizes[index] = sizes.get(index, 0.0) + abs(value)
+    degree = max((sum(index) for index in found), default=0)
+    series = {index: WithError(c, 8 * EPS * sizes[index]) for index, c in found.items()}
+    norm = WithError(sum(c.value**2 for c in series.values()), sum(2 * abs(c.value) * c.error for c in series.values()))
+    highest = degree if order is None else order
+    kept = {index: c for index, c in series.items() if sum(index) <= highest}
+    return Spectrum("hermite", names, kept, norm, highest, complete=degree <= highest)
+
+
+def _of_target(target: Target, names: tuple[str, ...], order: int) -> tuple[Series, WithError]:
+    """Coefficients and E f² of what is no polynomial."""
+    if isinstance(target, Opaque):
+        return _block(target, len(names), order)
+    if len(names) == 1:
+        return _block(renamed(target), 1, order)
+    place = {name: i for i, name in enumerate(names)}
+    total: dict[Index, list[float]] = {}
+    for term in separated(target):
+        series = {(0,) * len(names): WithError(term.coefficient, 0.0)}
+        for block in term.blocks:
+            factor = _block(renamed(block), len(block.names), order)[0]
+            series = _multiplied(series, factor, [place[name] for name in block.names], order)
+        for index, (value, error) in series.items():
+            entry = total.setdefault(index, [0.0, 0.0])
+            entry[0] += value
+            entry[1] += error + EPS * abs(value)
+    return {index: WithError(*entry) for index, entry in total.items()}, _norm(renamed(target), len(names))
+
+
+def renamed(f: Expression) -> Expression:
+    """The same in z, or in z1, z2, … without gaps."""
+    order = {name: i for i, name in enumerate(f.names, 1)}
+    return Expression(tuple((f"z{order[w]}" if len(order) > 1 else "z") if w in order else w for w in f.prefix))
+
+
+def _multiplied(series: Series, factor: Series, places: list[int], order: int) -> Series:
+    """The product with a function of variables that the series does not have yet."""
+    found: Series = {}
+    for index, (a, da) in series.items():
+        for part, (b, db) in factor.items():
+            if sum(index) + sum(part) <= order and (b or db):
+                longer = list(index)
+                for place, n in zip(places, part, strict=True):
+                    longer[place] = n
+                found[tuple(longer)] = WithError(a * b, abs(a) * db + da * abs(b) + da * db)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _block(f: Target, k: int, order: int) -> tuple[Series, WithError]:
+    """Coefficients and E f² of a function of the first k variables."""
+    if k == 1:
+        one = axis_integrals(f, order, NormalAxis())
+        pairs = _pairs(one.values, one.errors)
+        return {(n,): pair for n, pair in enumerate(pairs[:-1])}, pairs[-1]
+    chosen = list(indices(k, order))
+    pairs = _pairs(*normal_means(f, k, lambda z: hermite_products(z, chosen)))
+    return dict(zip(chosen, pairs[:-1], strict=True)), pairs[-1]
+
+
+@lru_cache(maxsize=64)
+def _norm(f: Target, k: int) -> WithError:
+    """E f² alone."""
+    return _pairs(*normal_means(f, k, lambda z: np.empty((len(z), 0))))[-1]
+
+
+def _pairs(values: np.ndarray, errors: np.ndarray) -> list[WithError]:
+    return [WithError(float(v), float(e)) for v, e in zip(values, errors, strict=True)]

@@ -1,0 +1,48 @@
+"""Which variables a target has, and the indices of a family in them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from widelimit.errors import require, require_count
+from widelimit.problem.data.target import Target, parsed
+from widelimit.problem.expressions import Expression
+from widelimit.theory.learning.spectrum import Index
+
+MOST_VARIABLES = 20
+MOST_INDICES = 200_000
+
+
+def names_of(k: int) -> tuple[str, ...]:
+    """z, or z1, …, zk.
+
+    >>> names_of(2)
+    ('z1', 'z2')
+    """
+    require(k <= MOST_VARIABLES, f"a target may have at most {MOST_VARIABLES} variables", k, "fix some of them")
+    return ("z",) if k == 1 else tuple(f"z{i}" for i in range(1, k + 1))
+
+
+def target_of(link: Any, k: int | None = None) -> tuple[Target, tuple[str, ...]]:
+    """A target, and the names of the variables it depends on: of an expression those that appear in it."""
+    target = parsed(link)
+    if isinstance(target, Expression):
+        names = target.names
+        require(k is None, "k is for functions: an expression says how many variables it has", k, "leave it out")
+        require(bool(names), "a target needs a variable, z or z1, z2, …", str(target), "write one, such as z")
+        return target, names
+    count = 1 if k is None else k
+    require_count("k", count, "2")
+    return target, names_of(count)
+
+
+def indices(k: int, order: int) -> Iterator[Index]:
+    """All indices of k variables with degree at most ``order``, by degree."""
+    count = math.comb(k + order, k)
+    require(count <= MOST_INDICES, f"at most {MOST_INDICES} coefficients can be looked at", count, "lower the order")
+    for degree in range(order + 1):
+        for chosen in itertools.combinations_with_replacement(range(k), degree):
+            yield tuple(chosen.count(i) for i in range(k))

@@ -1,0 +1,1 @@
+"""With noise: the Gibbs law and how fast it is reached."""
