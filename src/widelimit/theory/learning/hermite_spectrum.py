@@ -4,8 +4,8 @@ f̂_α = E f(z) Π_i h_{α_i}(z_i)
 
 polynomial        exactly:  z^n = Σ_m n!/(2^m m! (n − 2m)!) He_{n−2m}(z),  He_k = √k! h_k
 expression        a sum of products of functions of different variables (widelimit.theory.learning.separation), each
-                  factor by quadrature: one variable adaptively, two or three by a rule that is cut at kinks, compared with
-                  a rule of other size; more by random sets of points, with standard errors
+                  factor by quadrature: one variable adaptively, two or three by a rule that is cut at kinks, compared
+                  with a rule of other size; more by random sets of points, with standard errors
 any function      the same, as one factor
 samples           f̂_α = mean of y Π_i h_{α_i}(x_i), with standard errors
 """
