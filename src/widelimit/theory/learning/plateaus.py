@@ -44,10 +44,10 @@ def plateaus(times: ArrayLike, values: ArrayLike, flat: float = FLAT, ratio: flo
 
     >>> import numpy as np
     >>> import widelimit as wl
-    >>> t = np.geomspace(1e-3, 1e3, 121)
-    >>> found = wl.plateaus(t, np.exp(-100 * t) + np.exp(-t))
-    >>> [round(float(plateau.level), 2) for plateau in found]
-    [1.91, 1.0, 0.0]
+    >>> t = np.geomspace(1e-6, 1e3, 181)
+    >>> found = wl.plateaus(t, np.exp(-1000 * t) + np.exp(-t))
+    >>> [round(plateau.level, 2) for plateau in found]
+    [2.0, 0.99, 0.0]
     """
     do = "give solution.times and solution.risk"
     t, y = (array_of(name, v, "(T,)", do, finite=True) for name, v in (("times", times), ("values", values)))
