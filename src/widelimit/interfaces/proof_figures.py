@@ -6,6 +6,7 @@ envelope   the distance, the sum of the terms, and Grönwall with the constants 
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from widelimit.errors import require
@@ -14,6 +15,7 @@ from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS
 from widelimit.theory.gap.proof_terms import ProofTerms
 
+SMALLEST = 1e-8  # share of the largest term below which nothing is shown
 TIME = r"time $t = k\varepsilon$"
 WORDS = {
     "E1": ("$E_1$: time and schedule", "-"), "E2": (r"$E_2$: Lipschitz in $\theta$", "-"),
@@ -30,7 +32,7 @@ def proof_figure(result: ProofTerms, page: Page) -> Figure:
     panels = page.panels(("terms", "envelopes"), 1.0)
     for name, (word, line) in WORDS.items():
         panels[0].plot(times[1:], result.term(name)[1:].max(axis=1), line, color=SHADES[name], label=word)
-    sums = result.total.max(axis=1)
+    sums = np.maximum.accumulate(result.total.max(axis=1))
     lines = (
         (sums, COLOURS[4], "-", r"$E_1+E_2+E_3$"),
         (result.envelope, COLOURS[3], "--", "Grönwall, constants of the run"),
@@ -42,6 +44,8 @@ def proof_figure(result: ProofTerms, page: Page) -> Figure:
         axes.plot(times[1:], result.delta[1:], color="black", label=r"true distance $\Delta(t)$")
         axes.set(xlabel=TIME, yscale="log")
         finish(axes)
+    low, high = panels[0].get_ylim()
+    panels[0].set_ylim(max(low, SMALLEST * high), high)  # a term that is only rounding is left out
     panels[0].set(ylabel=r"largest over the neurons", title="Terms of the proof")
     panels[1].set(title="Where the proof loses")
     if page.look.title is None and page.given is None:

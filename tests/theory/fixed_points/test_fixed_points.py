@@ -244,8 +244,8 @@ def test_the_convergence_time_of_the_linear_neuron():
 
 
 BAD = {
-    "other coordinates": (lambda: wl.stationarity(LINE, wl.Cloud([[1.0]], [1.0], ("r",))), "must have the coordinates"),
-    "rows too wide": (lambda: wl.stability(LINE, np.ones((2, 3))), "rows of ρ must have the columns"),
+    "other coordinates": (lambda: wl.stationarity(LINE, wl.Cloud([[1.0]], [1.0], ("r",))), "have the coordinates u, r"),
+    "rows too wide": (lambda: wl.stability(LINE, np.ones((2, 3))), "rho must have shape"),
     "noise": (
         lambda: wl.stationarity(wl.Problem(LINE.data, LINE.neuron, LINE.initial, beta=9.0), [[1.0, 0.0]]),
         "drop beta, or compare with wl.gibbs",
@@ -257,7 +257,7 @@ BAD = {
         ),
         "mobilities that do not change",
     ),
-    "a negative radius": (lambda: wl.stationarity(LINE, [[1.0, -1.0]]), "radii of stationarity must be >= 0"),
+    "a negative radius": (lambda: wl.stationarity(LINE, [[1.0, -1.0]]), "radii in reduced coordinates must be >= 0"),
     "too many atoms": (lambda: wl.stability(RELU, np.ones((65, 6))), "at most 64 atoms"),
     "infinite d": (
         lambda: wl.initial_support(wl.Problem(wl.data.gaussian_classes(math.inf, 0.5), RELU.neuron, RELU.initial)),

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +30,7 @@ from widelimit.potentials.landscape import Landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.solution import Solution
 from widelimit.theory.fixed_points.flow_rate import FlowRate, flow_rate
+from widelimit.theory.fixed_points.given_measures import Given
 from widelimit.theory.fixed_points.support import Support, support_of
 
 MOST_ATOMS = 64  # in full coordinates
@@ -150,10 +150,10 @@ class Stability:
         )
 
 
-def stability(problem: Problem, rho: Any) -> Stability:
+def stability(problem: Problem, rho: Given) -> Stability:
     """The curvature of Ψ at every atom of ρ, in all directions, and what follows: does it split, how fast is the flow.
 
-    rho   a Cloud in full or reduced coordinates, or rows of neurons (n, D): a fixed point, see `stationarity`
+    rho   a Cloud in full or reduced coordinates, a solution, or rows (n, D): a fixed point, see `stationarity`
 
     >>> import widelimit as wl
     >>> cubic = wl.Problem(wl.data.single_index(5, "z"), wl.neurons.ridge("x**3"), wl.initial.gaussian(1.0))

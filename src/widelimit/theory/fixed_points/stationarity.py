@@ -14,12 +14,12 @@ Gibbs law.  Reference: [mmn18].
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from widelimit.errors import require_positive, shortened
 from widelimit.problem.problem import Problem
+from widelimit.theory.fixed_points.given_measures import Given
 from widelimit.theory.fixed_points.support import support_of
 
 
@@ -105,10 +105,10 @@ class Stationarity:
         )
 
 
-def stationarity(problem: Problem, rho: Any, *, tolerance: float = 1e-6) -> Stationarity:
+def stationarity(problem: Problem, rho: Given, *, tolerance: float = 1e-6) -> Stationarity:
     """The gradient on the support of ρ, and whether ρ is a fixed point of the flow.
 
-    rho        a Cloud or a Density in full or reduced coordinates, or rows of neurons (n, D)
+    rho        a Cloud or a Density in full or reduced coordinates, a solution, or rows of neurons (n, D)
     tolerance  |∇Ψ| up to which a neuron counts as at rest
 
     >>> import widelimit as wl

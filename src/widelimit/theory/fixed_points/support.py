@@ -16,23 +16,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.arguments import array_of, instance_of
+from widelimit.arguments import instance_of
 from widelimit.coordinates import Coordinates
 from widelimit.dynamics.rules import Rules, rules_of
-from widelimit.errors import require, shortened
-from widelimit.measures import Density, Measure, uniform_cloud
+from widelimit.errors import require
+from widelimit.measures import Density
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.refinement import ROUNDING, SAFETY
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Schedule
+from widelimit.theory.fixed_points.given_measures import Given, measure_in
 
 LEFT_OUT = 1e-6
 
@@ -84,20 +84,15 @@ class Support:
         return -np.asarray(self.rules.held(theta, self.rules.tangent(theta, -pull)))
 
 
-def support_of(problem: Problem, rho: Any, who: str) -> Support:
+def support_of(problem: Problem, rho: Given, who: str) -> Support:
     """The support of a measure in full or reduced coordinates."""
     instance_of(Problem, problem, who, "build one first")
     require(not problem.is_noisy, f"{who} speaks of a problem without noise, beta = inf", problem.beta,
             "drop beta, or compare with wl.gibbs, the fixed point with noise")  # fmt: skip
-    measure = measure_in(problem, rho, who)
+    measure = measure_in(problem, rho)
     reduced = tuple(measure.coordinates) == problem.reduced_coordinates
     rules, land = rules_of(problem, reduced), landscape(problem, reduced)
     points, masses = land.measure(measure)
-    require(bool(jnp.isfinite(points).all()), f"the neurons of {who} must be finite numbers", "nan or inf",
-            "check the run they come from")  # fmt: skip
-    least = float(np.asarray(points)[:, rules.columns.first_radius :].min(initial=0.0))
-    good = not rules.columns.is_reduced or least >= 0
-    require(good, f"the radii of {who} must be >= 0", least, "take their absolute values")
     chosen = np.asarray(masses) > 0
     if isinstance(measure, Density):
         order = np.argsort(-np.asarray(masses), kind="stable")
@@ -112,20 +107,3 @@ def support_of(problem: Problem, rho: Any, who: str) -> Support:
 
 def _can_move(rate: float | Schedule) -> bool:
     return isinstance(rate, Schedule) or rate > 0
-
-
-def measure_in(problem: Problem, rho: Any, who: str) -> Measure:
-    """A measure in coordinates of the problem: a Cloud, a Density, or the rows of a network."""
-    known = [problem.reduced_coordinates]
-    known += [problem.coordinates] if math.isfinite(problem.data.d) else []
-    told = " or ".join(shortened(names) for names in dict.fromkeys(known))
-    if isinstance(rho, Measure):
-        good = tuple(rho.coordinates) in known
-        require(good, f"ρ of {who} must have the coordinates {told}", shortened(rho.coordinates), "see wl.reduce")
-        return rho
-    rows = array_of("ρ", rho, "(n, D)", f"give a wl.Cloud, a wl.Density or rows of neurons to {who}", finite=True)
-    fitting = [names for names in dict.fromkeys(known) if len(names) == rows.shape[1]]
-    good = len(rows) > 0 and len(fitting) == 1
-    require(good, f"the rows of ρ must have the columns {told}", rows.shape,
-            "give a wl.Cloud, which names its columns")  # fmt: skip
-    return uniform_cloud(rows, fitting[0])
