@@ -113,6 +113,26 @@ def test_a_store_runs_only_what_is_missing(tmp_path):
     np.testing.assert_allclose(again.dataset["risk"][1], first.dataset["risk"][1], rtol=0, atol=1e-12)
 
 
+def test_an_interrupt_keeps_the_points_that_were_finished(tmp_path):
+    seen = []
+
+    def impatient(rho):
+        seen.append(rho)
+        if len(seen) == 12:  # in the third run of five saves
+            raise KeyboardInterrupt
+        return 0.0
+
+    start, store = spec(wl.SGD(6, 0.003)), wl.Store(tmp_path)
+    with pytest.raises(wl.Interrupted, match="2 of 4 points") as caught:
+        wl.sweep(start, {"seed": [0, 1, 2, 3]}, observers={"m": impatient}, together=1)
+    assert caught.value.solution.counts == {"done": 2, "missing": 2}
+    seen.clear()
+    with pytest.raises(wl.Interrupted, match="and in the store"):
+        wl.sweep(start, {"seed": [0, 1, 2, 3]}, observers={"m": impatient}, together=1, store=store)
+    assert len(store.runs()) == 3  # the third had ended, and was only looked at
+    assert wl.sweep(start, {"seed": [0, 1, 2, 3]}, store=store).counts == {"done": 4}
+
+
 def test_axes_are_lists_spaces_and_seeds_and_may_be_zipped():
     text = (
         TEXT

@@ -21,9 +21,9 @@ RECORD, PICTURE, RUNS = "sweep.nc", "sweep.png", "runs"
 
 @dataclass(frozen=True)
 class SweepCommand:
-    """Run a spec over the grid of its table [sweep]: one dataset, a picture, and a record of every point."""
+    """Run a spec over the grid of its table sweep: one dataset, a picture, and a record of every point."""
 
-    spec: Annotated[Path, typer.Argument(help="The spec file with a table [sweep], see docs/sweeps.md.")]
+    spec: Annotated[Path, typer.Argument(help="The spec file with a table sweep, see docs/sweeps.md.")]
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
     ] = None
