@@ -12,7 +12,7 @@ import xarray as xr
 from rich.console import Console
 
 import widelimit as wl
-from widelimit.solving import adaptive, driver
+from widelimit.solving import adaptive, progress
 from widelimit.solving.settings import save_times
 
 LINEAR = wl.activations.polynomial([0.0, 1.0])
@@ -198,7 +198,7 @@ def test_an_interrupt_keeps_the_solution_so_far(at):
 
 def test_the_bar_says_compiling_until_the_first_compiled_call_is_back(monkeypatch):
     shown = io.StringIO()
-    monkeypatch.setattr(driver, "Console", lambda stderr: Console(file=shown, force_terminal=True, width=80))
+    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=shown, force_terminal=True, width=80))
     wl.solve(problem(), METHOD, 0.2, seed=3, save=3, progress=True)
     frames = [frame for frame in re.split(r"[\r\n]", shown.getvalue()) if "t = " in frame]
     assert "SGD, compiling" in frames[0] and "t = 0 " in frames[0]
@@ -229,7 +229,7 @@ TABLE = {
     "negative seed, SGD": lambda: wl.solve(problem(), METHOD, 0.1, seed=-1),
     "negative seed, MeanField": lambda: wl.solve(problem(d=60), wl.MeanField(4), 0.1, save=2, seed=-1),
     "fractional seed": lambda: wl.solve(problem(), METHOD, 0.1, seed=0.5),
-    "noise, MeanField": lambda: wl.solve(problem(beta=10.0), wl.MeanField(4), 0.1),
+    "noise, implicit": lambda: wl.solve(problem(beta=10.0), wl.MeanField(4, stiff=True), 0.1),
     "wrong n, SGD": lambda: wl.solve(problem(initial=FULL), METHOD, 0.1),
     "wrong n, ParticleFlow": lambda: wl.solve(problem(initial=FULL), wl.ParticleFlow(4), 0.1),
     "wrong n, reduced": lambda: wl.solve(problem(initial=SHORT), wl.ParticleFlow(4, "reduced"), 0.1),
