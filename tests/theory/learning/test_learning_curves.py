@@ -40,6 +40,17 @@ def test_growth_from_zero_is_a_power_of_time(linear):
     assert linear.growth("h1(z2)", 0.04, 0.11) == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.parametrize("saves", [1, 2, 3, 5, 20])
+def test_a_run_cut_short_has_the_steps_it_made(linear, saves):
+    """u passes half of the target at t = log(2)/2, between the saves 6 and 7."""
+    short = wl.LearningCurves(linear.dataset.isel(time=slice(0, saves)))
+    assert len(short.steps) == (2 if saves > 7 else 0)
+    assert all(math.isfinite(t) == (saves > 7) for t in short.learning_times.values())
+    if saves == 20:
+        first, second = short.steps
+        assert first.level == pytest.approx(1.25, rel=0.02) and second.level == 0.25
+
+
 def test_unknown_curves_are_named(linear):
     for call in (lambda: linear.learning_time("1"), lambda: linear.plateaus("h9(z)"), lambda: linear.plateaus(7),
                  lambda: linear.growth("h1(z1)", 1.0, 0.5), lambda: linear.learning_time("h1(z1)", 2.0),

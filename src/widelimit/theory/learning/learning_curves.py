@@ -23,12 +23,12 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from widelimit.errors import is_finite, require, require_known
+from widelimit.errors import is_finite, is_whole, require, require_known
 from widelimit.frozen import public_names
 from widelimit.observables.components import components
 from widelimit.solving.solution import Solution
 from widelimit.theory.gap.rates import slope
-from widelimit.theory.learning.plateaus import FLAT, RATIO, Plateau, plateaus
+from widelimit.theory.learning.plateaus import FEWEST, FLAT, RATIO, Plateau, plateaus
 
 NOTHING = 1e-12  # of all that the target has: a component below it is no part of the target
 
@@ -124,7 +124,8 @@ class LearningCurves:
             values = self.dataset["risk"] if of == "risk" else self.dataset["gap"].sel(component=of)
         else:
             found = self.by_degree
-            require(of in found["degree"].values, "a degree must be one of the curves", of, "try of=1")
+            good = is_whole(of) and of in found["degree"].values
+            require(good, "a curve must be 'risk', the name of a component or a degree", of, "try of=1")
             values = found.sel(degree=of)
         return plateaus(self.times, values.values, flat, ratio)
 
@@ -133,7 +134,7 @@ class LearningCurves:
         """The staircase of the risk, a step for every component of the target that was learnt, in their order."""
         learnt = {name: t for name, t in self.learning_times.items() if math.isfinite(t)}
         waiting = {name: self._at_first(name) for name in self.in_target}
-        ends, found = [*list(learnt.values())[1:], float(self.times[-1])], []
+        ends, found = [*learnt.values(), float(self.times[-1])][1:], []
         for (name, start), end in zip(learnt.items(), ends, strict=True):
             del waiting[name]
             level = float(self.dataset.attrs["noise"]) ** 2 + sum(waiting.values())
@@ -143,6 +144,8 @@ class LearningCurves:
     def _at_first(self, component: str) -> float:
         """Where the gap of a component rests at first; what it is at the first save if it does not."""
         gap = self.dataset["gap"].sel(component=component).values
+        if len(gap) < FEWEST:
+            return float(gap[0])
         resting = [rest for rest in plateaus(self.times, gap) if rest.start <= self.times[self.times > 0][0]]
         return resting[0].level if resting else float(gap[0])
 
@@ -150,7 +153,7 @@ class LearningCurves:
         """The risk where it changes least per factor of time, between two times."""
         t, risk = (values[self.times > 0] for values in (self.times, self.dataset["risk"].values))
         inside = np.flatnonzero((t >= start) & (t <= end))
-        if not len(inside):
+        if not len(inside) or len(t) < 2:
             return float(np.interp(start, self.times, self.dataset["risk"].values))
         speed = np.abs(np.gradient(risk, np.log(t)))
         return float(risk[inside[np.argmin(speed[inside])]])

@@ -20,6 +20,7 @@ from widelimit.errors import is_finite, require, require_positive
 
 FLAT = 0.05
 RATIO = 1.5
+FEWEST = 4  # times of a curve
 
 
 class Plateau(NamedTuple):
@@ -51,7 +52,7 @@ def plateaus(times: ArrayLike, values: ArrayLike, flat: float = FLAT, ratio: flo
     """
     do = "give solution.times and solution.risk"
     t, y = (array_of(name, v, "(T,)", do, finite=True) for name, v in (("times", times), ("values", values)))
-    good = len(t) == len(y) and len(t) >= 4 and bool((np.diff(t) > 0).all()) and t[0] >= 0
+    good = len(t) == len(y) and len(t) >= FEWEST and bool((np.diff(t) > 0).all()) and t[0] >= 0
     require(good, "plateaus need four or more increasing times >= 0, and a value for each", (t.shape, y.shape), do)
     require_positive("flat", flat, "0.05")
     require(is_finite(ratio) and ratio >= 1, "ratio must be a number >= 1", ratio, "try ratio=1.5")
