@@ -20,10 +20,10 @@ import widelimit as wl
 from widelimit.dynamics import block_layout, sgd
 from widelimit.problem.activations import name_of
 from widelimit.solving import replicas
+from widelimit.solving.progress import silent
 from widelimit.solving.streams import stream
 
 ROUNDING = 1e-11
-SILENT = lambda t: None  # noqa: E731
 SIGMA = {
     "tanh": (np.tanh, lambda h: 1 - np.tanh(h) ** 2),
     "ramp": (lambda h: np.interp(h, [0.5, 1.5], [-2.5, 7.5]), lambda h: 10.0 * ((h > 0.5) & (h < 1.5))),
@@ -88,7 +88,7 @@ def block_sgd(p, method, seed, stops):
     run = sgd.ready(method, p, seed, None)
     state, now, out = run.state, 0.0, []
     for stop in stops:
-        state, now = run.advance(state, now, stop, SILENT), stop
+        state, now = run.advance(state, now, stop, silent), stop
         out.append(np.asarray(run.view.theta(state)))
     return out
 

@@ -20,6 +20,7 @@ from scipy import stats
 import widelimit as wl
 from widelimit.dynamics.rules import rules_of
 from widelimit.dynamics.solve import DYNAMICS
+from widelimit.solving.progress import silent
 
 N, D, TIMES, STEP = 4, 8, [0.0, 0.1, 0.2], 0.02
 CURVED = wl.activations.polynomial([0.2, 1.0, 0.3])
@@ -68,7 +69,7 @@ def neurons(name, beta):
     run = DYNAMICS[type(method)](method, problem(beta=beta, mobility=WINDOWS), 1, None)
     states = [run.state]
     for start, stop in itertools.pairwise(TIMES):
-        states.append(run.advance(states[-1], start, stop, lambda t: None))
+        states.append(run.advance(states[-1], start, stop, silent))
     return np.stack([run.view.theta(state) for state in states])
 
 

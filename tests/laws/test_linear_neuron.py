@@ -21,6 +21,7 @@ import pytest
 
 import widelimit as wl
 from widelimit.dynamics import sgd
+from widelimit.solving.progress import silent
 from widelimit.solving.streams import stream
 
 IDENTITY = wl.activations.polynomial([0.0, 1.0])
@@ -100,7 +101,7 @@ def test_the_mean_of_sgd_over_samples_is_a_product_of_contractions(informative):
     w, c, step, steps = offset_start(), covariance(informative), 0.02, 20
     p = linear(informative, RIDGE, wl.schedules.exponential(0.7))
     run = sgd.ready(wl.SGD(N, step), p, 0, 300)
-    ends = np.asarray(run.view.theta(run.advance(run.state, 0.0, steps * step, lambda t: None))).mean(axis=1)
+    ends = np.asarray(run.view.theta(run.advance(run.state, 0.0, steps * step, silent))).mean(axis=1)
     sizes = step * np.exp(-0.7 * step * np.arange(steps))
     want = np.prod(1 - 2 * sizes[:, None] * (c + RIDGE), axis=0) * w.mean(axis=0)
     spread = np.std(ends, axis=0, ddof=1) / math.sqrt(len(ends))
@@ -117,7 +118,7 @@ def test_deviations_from_the_mean_shrink_under_sgd_by_the_ridge_alone(informativ
     w, step, steps = offset_start(), 0.02, 20
     p = linear(informative, RIDGE, wl.schedules.exponential(0.7))
     run = sgd.ready(wl.SGD(N, step), p, 3, None)
-    end = np.asarray(run.view.theta(run.advance(run.state, 0.0, steps * step, lambda t: None)))
+    end = np.asarray(run.view.theta(run.advance(run.state, 0.0, steps * step, silent)))
     shrink = np.prod(1 - 2 * RIDGE * step * np.exp(-0.7 * step * np.arange(steps)))
     assert shrink < 0.9
     np.testing.assert_allclose(end - end.mean(axis=0), shrink * (w - w.mean(axis=0)), rtol=0, atol=ROUNDING)

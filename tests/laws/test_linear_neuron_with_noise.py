@@ -22,6 +22,7 @@ from scipy import stats
 
 import widelimit as wl
 from widelimit.dynamics.solve import DYNAMICS
+from widelimit.solving.progress import silent
 
 N, D, DELTA, RIDGE, BETA, STEP, STEPS, BATCH, REPLICAS = 4, 9, 0.5, 0.3, 2.0, 0.1, 7, 2, 600
 C, DECAY, SLOWING = 1 + DELTA**2, 0.7, 0.5
@@ -54,7 +55,7 @@ def start_and_end(name):
 
     def end(theta):
         state = {"SGD": (theta, theta), "NonlinearFlow": (run.state[0], theta)}.get(name.split()[-1], theta)
-        return np.asarray(run.view.theta(run.advance(state, 0.0, STEPS * STEP, lambda t: None)))
+        return np.asarray(run.view.theta(run.advance(state, 0.0, STEPS * STEP, silent)))
 
     return np.asarray(theta), end(theta), end(theta[:, ::-1] * 1.5)
 

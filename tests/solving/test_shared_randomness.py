@@ -7,6 +7,7 @@ import pytest
 import widelimit as wl
 from widelimit.dynamics.rules import rules_of
 from widelimit.dynamics.solve import DYNAMICS
+from widelimit.solving.progress import silent
 from widelimit.solving.streams import stream, streams
 
 LINEAR = wl.activations.polynomial([0.0, 1.0])
@@ -71,6 +72,6 @@ def test_neither_the_width_nor_the_data_reshuffle_the_noise(method):
     ends = []
     for n, delta in ((4, 0.5), (6, 0.3)):
         run = ready(method(n), problem(delta, beta=2.0), 7)
-        ends.append(np.asarray(run.advance(run.state, 0.0, 0.5, lambda t: None)))
+        ends.append(np.asarray(run.advance(run.state, 0.0, 0.5, silent)))
         assert np.abs(ends[-1] - run.state).min() > 1e-4
     np.testing.assert_allclose(ends[1][:4], ends[0], rtol=1e-12)
