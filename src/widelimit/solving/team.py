@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from widelimit.errors import GaveUp
 from widelimit.potentials.feature_landscape import FeatureLandscape
@@ -198,7 +199,7 @@ class Team:
         rows, good = views[0].rows(state), finite(views[0].theta(state))
         lands = [view.land for view in views]
         if all(land is lands[0] for land in lands):
-            risk = np.asarray(views[0].risk(state), float)
+            risk = _over_the_cores(views[0].risk, state, len(lands))
         elif all(stays(land) for land in lands):
             own = self.stack(self._held(views))
             risk = np.asarray(mapped_risk(own.axis)(own.tree, rows), float)
@@ -235,6 +236,15 @@ def part_size(least: int) -> int:
     """
     power = 1 << (least - 1).bit_length()
     return 3 * power // 4 if power >= 4 and 3 * power // 4 >= least else power
+
+
+def _over_the_cores(risk: Callable[[State], Array], state: State, count: int) -> np.ndarray:
+    """The risks of stacked states, (B,), in as many parts of one size as there are cores."""
+    size = -(-count // CORES)
+    places = np.minimum(np.arange(size * CORES), count - 1).reshape(CORES, size)
+    with ThreadPoolExecutor(CORES) as pool:
+        found = pool.map(lambda part: np.asarray(risk(at(state, part)), float), places)
+    return np.concatenate(list(found))[:count]
 
 
 def stays(land: Landscape) -> bool:
