@@ -1,5 +1,6 @@
 """A sweep is one dataset: its points are the runs they would be alone, and one that fails does not stop the rest."""
 
+import io
 import json
 import math
 import random
@@ -10,11 +11,13 @@ import time
 import numpy as np
 import pytest
 import xarray as xr
+from rich.console import Console
 
 import widelimit as wl
 from widelimit.experiments.sweep import read_sweep
 from widelimit.experiments.sweep_axes import axes_of
 from widelimit.interfaces.cli import run
+from widelimit.solving import progress
 from widelimit.solving.team import mapped
 
 TEXT = """
@@ -98,6 +101,14 @@ def _mapped():
     from widelimit.solving.adaptive import Adaptive
 
     return [mapped(Adaptive.move, 0, None)]
+
+
+def test_a_sweep_on_a_terminal_counts_its_points(monkeypatch):
+    shown = io.StringIO()
+    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=shown, force_terminal=True, width=80))
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
+    wl.sweep(spec(wl.SGD(6, 0.003)), {"seed": [0, 1, 2]})
+    assert "0 of 3 points" in shown.getvalue() and "3 of 3 points" in shown.getvalue()
 
 
 def test_a_store_runs_only_what_is_missing(tmp_path):

@@ -32,6 +32,7 @@ from widelimit.experiments.store import Store
 from widelimit.experiments.sweep_axes import SweepAxis, axes_of, changed, count_of
 from widelimit.solving.driver import Request, checked_observers
 from widelimit.solving.keeping import kept, observing
+from widelimit.solving.progress import POINTS, progress_bar
 from widelimit.solving.recorder import Observer
 from widelimit.solving.solution import Solution
 from widelimit.solving.together import drive_together, ready, shape_of
@@ -150,9 +151,11 @@ def sweep(
     require(yes or count <= MOST, f"a sweep has at most {MOST:,} points", count, "say yes=True (--yes) to run it")
     names, points = ["risk", "risk_error", *wanted], dict[Place, _Point]()
     try:
-        for block in _blocks(_places(chosen)):
-            for place, point in _run_block(start, chosen, block, _Way(wanted, store, together)):
-                points[place] = point if isinstance(point, _Point) else _Point.of(point, names)
+        with progress_bar(None, "sweep", count, POINTS) as tick:
+            for block in _blocks(_places(chosen)):
+                for place, point in _run_block(start, chosen, block, _Way(wanted, store, together)):
+                    points[place] = point if isinstance(point, _Point) else _Point.of(point, names)
+                    tick(len(points))
     except KeyboardInterrupt:
         left = f"{len(points)} of {count} points are in .solution" + ("" if store is None else ", and in the store")
         raise Interrupted(Sweep(_dataset(start, chosen, points, names)), left) from None

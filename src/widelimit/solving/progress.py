@@ -1,4 +1,4 @@
-"""Progress over the time of a dynamics: a bar on stderr, or nothing."""
+"""Progress over the time of a dynamics, or over the points of a sweep: a bar on stderr, or nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from widelimit.solving.protocol import State, Tick
 
+TIME, POINTS = "t = {task.completed:.3g}", "{task.completed:.0f} of {task.total:.0f} points"
 
-def progress_bar(wanted: bool | None, name: str, t_end: float) -> AbstractContextManager[Tick]:
-    """A bar on stderr, or nothing."""
+
+def progress_bar(wanted: bool | None, name: str, end: float, shown: str = TIME) -> AbstractContextManager[Tick]:
+    """A bar on stderr up to an end, or nothing."""
     if wanted is False or (wanted is None and not sys.stderr.isatty()):
         return nullcontext(silent)
-    return _Bar(name, t_end)
+    return _Bar(name, end, shown)
 
 
 def silent(t: float, state: State | None = None) -> None:
@@ -24,13 +26,13 @@ def silent(t: float, state: State | None = None) -> None:
 
 
 class _Bar(AbstractContextManager):
-    """A rich progress bar over the time of the dynamics; until the first compiled call is back it says so."""
+    """A rich progress bar; until the first compiled call is back it says so."""
 
-    def __init__(self, name: str, t_end: float):
+    def __init__(self, name: str, end: float, shown: str):
         self.name = name
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("t = {task.completed:.3g}"))
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn(shown))
         self.bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
-        self.task = self.bar.add_task(f"{name}, compiling", total=t_end)
+        self.task = self.bar.add_task(f"{name}, compiling", total=end)
 
     def __enter__(self) -> Tick:
         self.bar.start()
