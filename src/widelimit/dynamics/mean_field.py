@@ -33,9 +33,7 @@ from widelimit.solving.streams import stream
 
 TIMES = 1.5  # of order 1 at worst: the distance is then the error itself
 TIMES_SCATTERED = 3.0  # Sobol points: the distance of two independent sets
-TIMES_NOISY = (
-    4.0  # half the points meet the noise of the first half: (A − B)/2 beside (A + B)/2 covers it in 84 % of cases
-)
+TIMES_NOISY = 4.0  # half the points meet the noise of the first half: (A − B)/2 beside (A + B)/2, 84 % covered
 
 
 def ready(method: MeanField, problem: Problem, seed: int, replicas: int | None) -> Run:
@@ -53,9 +51,8 @@ def ready(method: MeanField, problem: Problem, seed: int, replicas: int | None) 
 
     run = from_points(*initial_points(problem, method.points, method.placement))
     fewer = halved_points(problem, method.points, method.placement) if method.check else None
-    times = TIMES if random_coordinates(problem) == 1 else TIMES_SCATTERED
-    return (
-        run
-        if fewer is None
-        else replace(run, twin=from_points(*fewer), times=TIMES_NOISY if problem.is_noisy else times)
-    )
+    if fewer is None:  # no fewer points can carry ρ_0: it is carried exactly
+        return run
+    scattered = random_coordinates(problem) != 1
+    times = TIMES_NOISY if problem.is_noisy else TIMES_SCATTERED if scattered else TIMES
+    return replace(run, twin=from_points(*fewer), times=times)
