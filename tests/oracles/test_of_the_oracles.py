@@ -20,7 +20,7 @@ PLAIN = {"numpy", "scipy", "mpmath", *sys.stdlib_module_names}
 
 
 def speaks_to_the_library(path):
-    return path.stem.startswith("test_") or path.stem == "library_problems"
+    return path.stem.startswith("test_") or path.stem in ("library_problems", "random_problems")
 
 
 def imported(path):
