@@ -213,7 +213,7 @@ class Landscape(Frozen, ABC, eq=False):
         return n * self.penalty.columns.D
 
     def implicit_cost(self, n: int) -> float:
-        """An implicit step of n neurons, in explicit ones of six velocities: a velocity for each column of `curvature`."""
+        """An implicit step, in explicit ones of six velocities: one velocity for each column of `curvature`."""
         return max(4.0, n * self.penalty.columns.D / 6)
 
     def curvature(self, theta: Array, weights: Array) -> Curvature:
