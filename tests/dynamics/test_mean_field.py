@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.stats import norm
 
 import widelimit as wl
+from widelimit.dynamics import mean_field
 from widelimit.solving.placement import initial_points, random_points
 
 KAPPA = 0.7
@@ -123,6 +124,16 @@ def test_infinite_dimension_is_one_ordinary_differential_equation():
     np.testing.assert_allclose(got.dataset["theta"].values[:, 0, 0], want, rtol=1e-6)
     risk = 0.5 * (1 - q((1 + delta) * want)) ** 2 + 0.5 * (1 + q((1 - delta) * want)) ** 2
     np.testing.assert_allclose(got.risk, risk, rtol=1e-6)
+
+
+def test_with_noise_in_one_or_two_coordinates_it_says_what_knows_the_limit_better():
+    def notes(law, beta):
+        p = wl.Problem(law, wl.neurons.ridge("relu", outer="trained"), wl.initial.gaussian(1.0, a=1.0), beta=beta)
+        return mean_field.ready(wl.MeanField(8), p, 0, None).notes
+
+    classes, index = wl.data.gaussian_classes(20, 0.6), wl.data.single_index(20, "z")
+    assert "FiniteVolume" in " ".join(notes(classes, 10.0))  # a and r
+    assert notes(classes, np.inf) == notes(index, 10.0) == []  # a, u and r
 
 
 @pytest.mark.slow

@@ -120,6 +120,15 @@ def test_an_interrupt_exits_130_and_keeps_what_was_finished(folder, capsys, monk
     assert "interrupted" in capsys.readouterr().err and wl.load("three/gd_1.nc").outcome == "done"
 
 
+def test_an_interrupt_before_anything_was_kept_offers_no_way_to_go_on(folder, capsys, monkeypatch):
+    def interrupted(*args, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launch, "solve", interrupted)
+    assert run(["run", "two.toml"]) == 130
+    assert capsys.readouterr().err == "widelimit: interrupted, before anything was kept.\n"
+
+
 def test_a_failure_in_the_middle_of_a_write_leaves_no_half_file(folder, monkeypatch):
     def broken(path):
         path.write_bytes(b"half")
@@ -195,6 +204,10 @@ BAD = {
     "no file": ([], "Missing argument"),
     "out is a file": (["two.toml", "--out", "two.toml"], "--out must be a folder"),
     "on and anew": (["two.toml", "--resume", "--overwrite"], "got both --resume and --overwrite for 'two': drop one"),
+    "on with nothing": (
+        ["two.toml", "--resume"],
+        "--resume needs the records of a run, got none in 'two': drop --resume.",
+    ),
     "value": (["bad.toml"], "problem.data.delta must lie"),
     "value, json": (["bad.toml", "--json"], "problem.data.delta must lie"),
     "value, check": (["bad.toml", "--check"], "problem.data.delta must lie"),

@@ -87,6 +87,13 @@ def test_at_correlation_one_both_hinges_see_the_same_number():
     np.testing.assert_allclose(hinges(z, z2, full(1)), expected, rtol=0, atol=1e-14)
 
 
+def test_entries_at_both_ends_are_the_same_bits_with_and_without_others_inside():
+    z, c = np.linspace(-3.0, 3.0, 7), np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
+    alone = bivariate_tail(jnp.asarray(z), jnp.asarray(z[::-1]), jnp.asarray(c))
+    mixed = bivariate_tail(*(jnp.asarray(np.append(x, end)) for x, end in ((z, 0.3), (z[::-1], 0.1), (c, 0.5))))
+    np.testing.assert_array_equal(mixed[:-1], alone)
+
+
 def test_at_correlation_minus_one_the_hinges_see_opposite_numbers():
     z, z2 = SCORES.T
     overlap = z < -z2  # G > z and G < −z': E (G − z)(−z' − G) over the interval

@@ -38,7 +38,7 @@ CASES = {  # reduction, network, data: what each must mention
         ["(a, b, u_1, u_2, u_3, r)", "u = (w_1, …, w_3)", "d → ∞"], ["⟨u, z⟩ + r G"],
         ["uniform on {±1}^d", "y = z1*z2*z3"]),
     "hypercube at finite d": (
-        wl.data.hypercube(9, "z1*z2"), ["none", "d = math.inf only"], ["σ(⟨w, x⟩ + b)"], ["d = 9", "{±1}^d"]),
+        wl.data.hypercube(9, "z1*z2"), ["none", "d = ∞ only; use d = inf"], ["σ(⟨w, x⟩ + b)"], ["d = 9", "{±1}^d"]),
     "sphere": (
         wl.data.sphere(20, "z1"), ["(a, b, u, r)", "exact at d = 20", "r = |(w_2, …, w_20)|"], ["u z + τ r"],
         ["|x| = √d", "y = z1", "z1 = x_1"]),

@@ -203,6 +203,23 @@ def test_a_run_that_hardly_moves_any_more_may_go_on_for_ever():
     assert np.abs(land.grad_psi(run.final.theta, run.final)).max() < 1e-5
 
 
+def test_an_implicit_scheme_is_tried_where_what_is_left_is_worth_it():
+    problem, solver = failing(0.4), Solver(1e-8, 1e-10, None)
+    cheap, dear = (SchemeChoice.of(solver, wl.landscape(problem, reduced=r), n) for r, n in ((True, 400), (False, 3)))
+    assert dear.cost == 3 * 320 / 6 > cheap.cost  # a velocity for each column against a few numbers in which all meet
+    for scheme, steps_left, tried in (
+        (cheap, 300, False),
+        (cheap, 500, True),
+        (dear, 500, False),
+        (dear, 20_000, True),
+    ):
+        scheme.stiff = False
+        scheme.reconsider(pace=1.0, rate=3.0, left=steps_left, end=1.0)
+        assert scheme.stiff is tried
+    dear.reconsider(pace=100.0, rate=3.0, left=20_000, end=1.0)
+    assert not dear.stiff  # steps a hundred times as long that cost 160 times as much
+
+
 def test_a_leg_of_many_calls_is_compiled_once(monkeypatch):
     monkeypatch.setattr(adaptive, "STEPS_PER_CALL", {False: 5, True: 5})  # read when these shapes are compiled, here
     problem = wl.Problem(wl.data.gaussian_classes(9, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0), ridge=0.1)

@@ -81,6 +81,19 @@ def test_what_a_solver_has_chosen_is_recalled_whole():
     assert other == chosen
 
 
+def test_an_interrupt_before_the_first_save_says_that_nothing_is_kept_and_resume_begins_anew():
+    method, change, _ = RUNS["GD with noise"]
+
+    def impatient(rho):
+        raise KeyboardInterrupt
+
+    with pytest.raises(wl.Interrupted) as caught:
+        wl.solve(problem(**change), method, 0.4, seed=5, save=5, observers={"second": impatient})
+    assert str(caught.value) == "interrupted: nothing was saved yet; wl.resume of .solution begins anew."
+    found = wl.resume(caught.value.solution, observers={"second": second})
+    assert found.outcome == "done" and len(found.times) == 5
+
+
 def test_an_interrupt_says_what_is_kept_and_a_run_in_memory_knows_its_observers():
     stop = stopped("GD with noise")
     assert str(stop) == "interrupted: 2 saves, to t = 0.1 of 0.4, is in .solution; wl.resume goes on with it."

@@ -162,7 +162,7 @@ def _in_the_field_of(carriers: tuple[Array, Array], method: NonlinearFlow, probl
 
     view = view_neurons(landscape(problem, reduced), jnp.full(method.n, 1 / method.n), lambda state: state[1])
     if not problem.is_noisy:
-        scheme = SchemeChoice.of(solver, limit.land.coupled(len(weights)))
+        scheme = SchemeChoice.of(solver, limit.land, len(weights))
         plan = SmoothPlan(legs, keys, replicas, "shared", scheme=scheme)
         return Run((points, theta), plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes)
     require_explicit(method)

@@ -132,7 +132,7 @@ def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array
         return smooth_legs(flow, problem, solver, start, stop)
 
     no_keys = None if replicas is None else jnp.zeros(replicas)
-    scheme = SchemeChoice.of(solver, flow.land.coupled(len(flow.weights)))
+    scheme = SchemeChoice.of(solver, flow.land, len(flow.weights))
     plan = SmoothPlan(legs, no_keys, replicas, mapping_of(theta), flow.land, flow.weights, scheme)
     view = view_neurons(flow.land, flow.weights)
     return Run(theta, plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes, plan=plan)

@@ -81,7 +81,9 @@ def launch(spec: Spec, folder: Path, overwrite: bool = False, resumed: bool = Fa
             f"a run goes on or is made anew, got both --resume and --overwrite for {str(folder)!r}: drop one of them."
         )
     text = spec.to_toml()
-    if not (resumed and _holds(folder, text)):
+    if resumed:
+        _require_records(folder, text)
+    else:
         clear(folder, overwrite)
     launched = Launch()
     for i, name in enumerate(record_names(spec.methods)):
@@ -148,16 +150,15 @@ def _run(spec: Spec, i: int, keeper: RecordFile) -> Solution:
         ) from None
 
 
-def _holds(folder: Path, text: str) -> bool:
-    """Whether a folder has records of this very spec; those of another one are refused."""
+def _require_records(folder: Path, text: str) -> None:
+    """Refuse to go on where nothing was begun, or with the records of another spec."""
     path = folder / SPEC
     if not path.is_file():
-        return False
+        raise InputError(f"--resume needs the records of a run, got none in {str(folder)!r}: drop --resume.")
     if path.read_text(encoding="utf-8") != text:
         raise InputError(
             f"--resume needs the records of the same spec, got another one in {str(path)!r}: choose another --out."
         )
-    return True
 
 
 def _leave(folder: Path) -> None:

@@ -208,4 +208,5 @@ def warn(launched: Launch) -> None:
             print(f"widelimit: {name}{ended}: {solution.advice}.", file=sys.stderr)
     if launched.interrupted:
         kept = ", ".join(f"{name} to t = {s.times[-1]:g}" for name, s in launched.solutions.items() if len(s.times))
-        print(f"widelimit: interrupted, kept {kept or 'nothing'}; --resume goes on.", file=sys.stderr)
+        told = f"kept {kept}; --resume goes on" if kept else "before anything was kept"
+        print(f"widelimit: interrupted, {told}.", file=sys.stderr)

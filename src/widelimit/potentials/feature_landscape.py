@@ -141,6 +141,10 @@ class FeatureLandscape(Landscape, eq=False):
         """Neurons meet in the features."""
         return min(self.size, super().coupled(n))
 
+    def implicit_cost(self, n: int) -> float:
+        """A few: the factors of `curvature` are as cheap as the features."""
+        return 4.0
+
     def curvature(self, theta: Array, weights: Array) -> Curvature:
         """B_i = Σ_q v_q ∇²Φ_q(θ_i) + λ ∇²v(θ_i), L = p ∇Φ, R = w ∇Φ; dense if Q exceeds n D."""
         residual = self.fit.residual(weights @ self.features(theta))

@@ -212,6 +212,10 @@ class Landscape(Frozen, ABC, eq=False):
         """In how many numbers n neurons meet: the rank of what is not a block in `curvature`."""
         return n * self.penalty.columns.D
 
+    def implicit_cost(self, n: int) -> float:
+        """An implicit step, in explicit ones of six velocities: one velocity for each column of `curvature`."""
+        return max(4.0, n * self.penalty.columns.D / 6)
+
     def curvature(self, theta: Array, weights: Array) -> Curvature:
         """The derivative of `self_gradient`; traceable. One column at a time: together they would fill the memory."""
         _, linear = jax.linearize(lambda t: self.self_gradient(t, weights), theta)

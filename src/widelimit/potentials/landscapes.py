@@ -48,8 +48,7 @@ def landscape(problem: Problem, reduced: bool = False, tolerance: float = 1e-10)
         check_custom(problem.neuron, require_finite(problem.data.d, "custom neurons"))
     if reduced and problem.no_reduction:
         raise InputError(
-            f"there is no exact landscape in reduced coordinates, got d = {problem.data.d:g}: "
-            f"{problem.no_reduction}; full coordinates work."
+            f"there is no exact landscape in reduced coordinates, got d = {problem.data.d:g}: {problem.no_reduction}."
         )
     columns = problem.reduced if reduced else problem.full
     return _cached(

@@ -77,7 +77,8 @@ def bivariate_tail(z: Array, z2: Array, corr: Array) -> Array:
     """L(z, z'; c) for arrays of one shape, node by node so that memory does not grow with the rule."""
     flip = jnp.where(corr < 0, -1.0, 1.0)  # L(z, z'; −c) = Φ̄(z) − L(z, −z'; c)
     c, y = jnp.clip(jnp.abs(corr), 0.0, 1.0), flip * z2
-    positive = jnp.where(c < NEAR, _from_zero(z, y, jnp.minimum(c, NEAR)), _from_one(z, y, jnp.maximum(c, NEAR)))
+    apart = jax.lax.cond(jnp.any(c < NEAR), _from_zero, _nothing, z, y, jnp.minimum(c, NEAR))
+    positive = jnp.where(c < NEAR, apart, _from_one(z, y, jnp.maximum(c, NEAR)))
     return jnp.where(corr < 0, tail(z) - positive, positive)
 
 
@@ -101,6 +102,11 @@ def _sum_nodes(term: Callable[[Array], Array], like: Array) -> Array:
         return total + weight * term(node), None
 
     return jax.lax.scan(add, jnp.zeros_like(like), (jnp.asarray((x + 1) / 2), jnp.asarray(w / 2)))[0]
+
+
+def _nothing(z: Array, z2: Array, c: Array) -> Array:
+    """In place of an integral that no entry needs: in one dimension every c is ±1."""
+    return jnp.zeros_like(z)
 
 
 def _from_zero(z: Array, z2: Array, c: Array) -> Array:
@@ -140,7 +146,7 @@ def _from_one(z: Array, z2: Array, c: Array) -> Array:
         smooth = jnp.exp(exponent - product / (1 + root)) / root
         return smooth - jnp.exp(exponent - 0.5 * product) * (1 + alpha * x2 * (1 + gamma * x2))
 
-    rest = end * _sum_nodes(term, end)
+    rest = jax.lax.cond(jnp.any(end > 0), lambda: end * _sum_nodes(term, end), lambda: jnp.zeros_like(end))
     return tail(jnp.maximum(z, z2)) - (zeroth + alpha * (second + gamma * fourth) + rest) / (2 * math.pi)
 
 

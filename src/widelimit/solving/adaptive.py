@@ -7,7 +7,8 @@
     h   mean step,     Λ   the fastest rate of the flow, the largest |eigenvalue| of ∂velocity/∂y
 
 A flow is solved explicitly. Where a thousand steps are not enough and stability is what holds them back, or very many
-are still to go, the implicit scheme takes over; if its steps turn out not to be much longer it hands back for a while.
+are still to go, the implicit scheme takes over, if what is left is worth a trial of it; if its steps turn out not to be
+longer by more than they cost it hands back for a while.
 ``stiff`` of the method decides instead. Radii are brought back to the origin after every step that passed it.
 """
 
@@ -38,7 +39,6 @@ MAX_STEPS = 200_000  # between two saves
 STEPS_PER_CALL = {False: 1000, True: 100}  # explicit, implicit
 LIMITED = 2.0  # Tsit5 is stable up to hΛ = 3.3
 MANY = 20_000  # steps still to go at which the implicit scheme is tried whatever holds the explicit one back
-GAIN = 4.0  # an implicit step costs a few explicit ones
 NOT_FINITE = "a velocity is not finite: start elsewhere, or shorten t_end"
 KINK = 100.0  # width of the narrowest kink, in units of the relative tolerance
 MOST_COUPLED = 3000
@@ -139,6 +139,7 @@ class SchemeChoice:
     pause   how many these are after the next trial in vain
     notes   what the record says of it
     steps   taken so far
+    cost    of an implicit step, in explicit ones
     """
 
     stiff: bool = False
@@ -148,14 +149,16 @@ class SchemeChoice:
     pause: int = 4
     notes: list[str] = field(default_factory=list)
     steps: int = 0
+    cost: float = 4.0
 
     @classmethod
-    def of(cls, solver: Solver, coupled: int) -> SchemeChoice:
-        """The one a run begins with, whose neurons meet in so many numbers."""
+    def of(cls, solver: Solver, land: Landscape, n: int) -> SchemeChoice:
+        """The one a run of n neurons begins with."""
+        coupled = land.coupled(n)
         few = coupled <= MOST_COUPLED
         wanted = f"an implicit solver needs neurons that meet in at most {MOST_COUPLED} numbers"
         require(few or not solver.stiff, wanted, coupled, "use coordinates='reduced', or drop stiff")
-        return cls(bool(solver.stiff), few and solver.stiff is None)
+        return cls(bool(solver.stiff), few and solver.stiff is None, cost=land.implicit_cost(n))
 
     def recall(self) -> tuple[bool, bool, float, int, int]:
         """The choice at the moment."""
@@ -167,12 +170,13 @@ class SchemeChoice:
 
     def reconsider(self, pace: float, rate: float, left: float, end: float) -> None:
         """Change hands, in the leg that ends at a time, if the steps of the last call suggest it."""
-        if self.stiff and pace < GAIN * self.pace:
+        worth = left > STEPS_PER_CALL[True] * self.cost * pace  # what a trial costs
+        if self.stiff and pace < self.cost * self.pace:
             self.stiff, self.waits, self.pause = False, self.pause, 2 * self.pause
             self.notes.append(f"not stiff enough: the explicit one again before t = {end:.3g}")
         elif not self.stiff and self.waits:
             self.waits -= 1
-        elif not self.stiff and (pace * rate > LIMITED or left > MANY * pace):
+        elif not self.stiff and worth and (pace * rate > LIMITED or left > MANY * pace):
             self.stiff, self.pace = True, pace
             self.notes.append(f"stiff: the implicit solver from before t = {end:.3g} on")
 

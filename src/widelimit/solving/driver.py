@@ -221,10 +221,10 @@ def dataset_of(book: Recorder, here: Stand, about: Attributes) -> xr.Dataset:
 def told_of(solution: Solution, request: Request) -> Solution:
     """The solution, or the exception that carries it."""
     if solution.outcome == "interrupted":
-        kept = f"{len(solution.times)} saves, to t = {solution.times[-1]:g}" if len(solution.times) else "nothing yet"
-        raise Interrupted(
-            solution, f"{kept} of {solution.settings.t_end:g}, is in .solution; wl.resume goes on with it"
-        )
+        if not len(solution.times):
+            raise Interrupted(solution, "nothing was saved yet; wl.resume of .solution begins anew")
+        kept = f"{len(solution.times)} saves, to t = {solution.times[-1]:g} of {solution.settings.t_end:g}"
+        raise Interrupted(solution, f"{kept}, is in .solution; wl.resume goes on with it")
     if solution.outcome in FAILURES and request.throw:
         reached = f"last good time t = {solution.times[-1]:g}" if len(solution.times) else "nothing was saved"
         raise FAILURES[solution.outcome](f"{request.name} {solution.outcome} ({reached}): {solution.advice}.", solution)

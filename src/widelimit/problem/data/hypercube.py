@@ -69,7 +69,8 @@ class Hypercube(TargetLaw):
     @property
     def no_reduction(self) -> str:
         """Only d = ∞ is exact."""
-        return "" if math.isinf(self.d) else "on the hypercube it is exact at d = math.inf only"
+        exact = "on the hypercube it is exact at d = ∞ only"
+        return "" if math.isinf(self.d) else f"{exact}; use d = inf, or full coordinates, as ParticleFlow and SGD do"
 
     def slices(self, n: int) -> int:
         """The two signs: all corners of z count exactly, and only the other coordinates are drawn."""
