@@ -178,7 +178,7 @@ def by_series(full, points):
     columns = full.penalty.columns
     seen = [(family, seen_by(family, full.sigma, *columns.split(points))) for family in full.families]
     left = sum(bounds(family, full.sigma, at, EQUAL, columns.scalars).risk for family, at in seen)
-    risks = [sum(pair_series.risk(family, full.sigma, k, at, EQUAL) for family, at in seen) for k in (1, 4, 13)]
+    risks = [sum(pair_series.risk(family, full.sigma, k, at, EQUAL).value for family, at in seen) for k in (1, 4, 13)]
     return risks, left[jnp.array([0, 3, 12])]
 
 

@@ -25,8 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, unresolved
-from widelimit.potentials.pair_series import Family, Neurons
+from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER
+from widelimit.potentials.pair_series import Family, Neurons, tails
 from widelimit.potentials.square_moments import mean_square_slope
 from widelimit.problem.activations import Activation
 
@@ -46,15 +46,13 @@ def bounds(family: Family, activation: Activation, at: Neurons, weights: Array, 
     load, p, tau = jnp.abs(weights * at.a), jnp.asarray(family.p)[:, None], jnp.asarray(family.tau)[:, None]
     has_a, has_b = "a" in scalars, "b" in scalars
     whole = mean_square_slope(activation, at.m, at.s)
-    orders, k = ORDERS[at.order >= ORDERS], np.arange(1.0, at.order + 1)
+    orders = ORDERS[at.order >= ORDERS]
     K = orders[:, None, None]
 
     def arm(cut: Array, kappa: np.ndarray | float, K: np.ndarray | int) -> Array:
         return jnp.abs(at.a) * cut * (kappa * tau + has_b / np.sqrt(K + 1)) + has_a * at.s * cut / (K + 1)
 
-    squares = at.b[..., : at.order] ** 2
-    left = whole - jnp.einsum("cnk,ok->ocn", squares, np.where(k <= orders[:, None], k, 0.0))
-    cut = jnp.sqrt(jnp.maximum(left, unresolved(activation, whole)))
+    cut = tails(activation, at, orders)
     push = load * at.s * cut
     near = (push.reshape(-1, push.shape[-1]) @ at.corr**4).reshape(push.shape)
     pull = jnp.max(jnp.abs(at.corr), axis=1) ** (K - 4.0) * near
