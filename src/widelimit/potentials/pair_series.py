@@ -12,7 +12,8 @@
 This is (1/π_i) ∂/∂θ_i of ½R with the series cut at order K off the diagonal, finite also where π_i = 0 or w_i = 0:
 ∂A_k/∂s = √((k+1)(k+2)) B_{k+2} + k B_k, and its second term is written with u_j, in the sum over j.
 Classes whose covariances are proportional, a family, share the cosines and one pass of Horner's rule:
-O(n² d) for two matrix products and O(n² K) for the rest, in O(n²) memory.
+O(n² d) for two matrix products and O(n² K) for the rest, in O(n²) memory. R is symmetric in i and j: every pair is met
+once, in blocks (widelimit.potentials.pair_panels), with the bound of what K orders leave out.
 """
 
 from __future__ import annotations

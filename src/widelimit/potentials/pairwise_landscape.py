@@ -8,6 +8,7 @@ K is the pairwise kernel of widelimit.potentials.pair_kernels: O(n n' d) for a G
 Neurons in their own field need no kernel where Mehler's series is certified: the diagonal is exact, the rest is cut at
 the first of ORDERS whose bound (widelimit.potentials.series_bounds) is small enough: in R absolute, below the
 tolerance; in ∇Ψ relative to the scale S there, below the error of the solvers. The kernel takes over if none is.
+R tries SHORT orders before it looks for the first that suffices: so its blocks of pairs are gone through once.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
-SHORT = 2 * RUN  # orders of R that are tried first
+SHORT = 2 * RUN  # orders of R that are tried first: enough for hundreds of neurons in d = 100 and more
 
 
 class PairwiseLandscape(Landscape, eq=False):

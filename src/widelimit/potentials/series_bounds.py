@@ -15,6 +15,7 @@ and u_j − c u ⊥ u has length √(1 − c²), so that its length is at most �
 Σ_{k>K} A_k² ≤ t²/(K + 1). S is the size the same sum would have, uncut, were all neurons parallel: the scale to which
 an error of ∇Ψ is compared. The sums over j are bounded for all orders at once, by one matrix product:
     Σ_{j≠i} |c_ij|^K |l_j| t_j ≤ (max_j |c_ij|)^{K−4} Σ_{j≠i} c_ij⁴ |l_j| t_j
+widelimit.potentials.pair_series.risk finds the first line for its own K as it stands, which is smaller.
 """
 
 from __future__ import annotations
