@@ -12,7 +12,8 @@
 This is (1/π_i) ∂/∂θ_i of ½R with the series cut at order K off the diagonal, finite also where π_i = 0 or w_i = 0:
 ∂A_k/∂s = √((k+1)(k+2)) B_{k+2} + k B_k, and its second term is written with u_j, in the sum over j.
 Classes whose covariances are proportional, a family, share the cosines and one pass of Horner's rule:
-O(n² d) for two matrix products and O(n² K) for the rest, in O(n²) memory.
+O(n² d) for two matrix products and O(n² K) for the rest, in O(n²) memory. R is symmetric in i and j: every pair is met
+once, in blocks (widelimit.potentials.pair_panels), with the bound of what K orders leave out.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ import numpy as np
 from jax import Array
 
 from widelimit.coordinates import length
-from widelimit.potentials.pair_kernels import SERIES_ORDER, mehler
+from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, mehler, unresolved
+from widelimit.potentials.pair_panels import sum_pairs
 from widelimit.potentials.smoothing import slopes, value
-from widelimit.potentials.square_moments import mean_square
+from widelimit.potentials.square_moments import mean_square, mean_square_slope
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
 
@@ -146,12 +148,47 @@ def _moments(activation: Activation, at: Neurons) -> tuple[Array, Array, Array]:
     return own, *pull(jnp.full_like(own, 0.5))
 
 
-def risk(family: Family, activation: Activation, runs: Array | int, at: Neurons, weights: Array) -> Array:
+def tails(activation: Activation, at: Neurons, orders: Array | np.ndarray) -> Array:
+    """T = √(Σ_{k≥K} A'_k²) for every K of ``orders``, (orders, classes, n); E σ'² − Σ_{k<K} A'_k², where it is seen."""
+    whole, k = mean_square_slope(activation, at.m, at.s), np.arange(1.0, at.order + 1)
+    squares = at.b[..., : at.order] ** 2
+    left = whole - jnp.einsum("cnk,ok->ocn", squares, jnp.where(k <= jnp.asarray(orders)[:, None], k, 0.0))
+    return jnp.sqrt(jnp.maximum(left, unresolved(activation, whole)))
+
+
+class CutRisk(NamedTuple):
+    """R by Mehler's series, and a bound of what that leaves out (widelimit.potentials.series_bounds)."""
+
+    value: Array
+    left_out: Array
+
+
+class _Seen(NamedTuple):
+    """l A_k (orders, classes, n) and |l| t (classes, n)."""
+
+    terms: Array
+    push: Array
+
+
+def risk(family: Family, activation: Activation, runs: Array | int, at: Neurons, weights: Array) -> CutRisk:
     """What one family adds to R: Σ_c p_c [(y_c − F_c)² + Σ_i l_i² (E σ² − A_0²) + Σ_{i≠j} l_i l_j Σ_{1≤k≤K} …]."""
-    load, order = weights * at.a, at.order
-    b = at.b * at.s[..., None]
+    load, order, p = weights * at.a, RUN * jnp.asarray(runs), jnp.asarray(family.p)[:, None]
     mean = value(activation, at.m, at.s)
     diagonal = (mean_square(activation, at.m, at.s) - mean**2) @ load**2
-    left, right = (orders_first(x, order, 0, np.ones_like) for x in (b * family.p[:, None, None], b))
-    pairs = mehler(left, right, at.corr, runs) * at.corr
-    return jnp.asarray(family.p) @ ((family.y - mean @ load) ** 2 + diagonal) + load @ pairs @ load
+    terms = orders_first(at.b * (load * at.s)[..., None], at.order, 0, np.ones_like)
+    push = jnp.abs(load) * at.s * tails(activation, at, order[None])[0]
+
+    def pairs(corr: Array, i: _Seen, j: _Seen) -> Array:
+        series = mehler(i.terms * p, j.terms, corr, runs) * corr
+        return jnp.stack([jnp.sum(series, axis=0), jnp.sum((i.push * p) @ _power(corr, runs) * j.push, axis=0)])
+
+    series, left_out = sum_pairs(pairs, at.u, _Seen(terms, push))
+    return CutRisk(p[:, 0] @ ((family.y - mean @ load) ** 2 + diagonal) + series, left_out / (order + 1))
+
+
+def _power(corr: Array, runs: Array | int) -> Array:
+    """c^K of K = 8 ``runs``, in one pass if that is no traced number."""
+    if isinstance(runs, int):
+        return jax.lax.integer_pow(corr, RUN * runs)
+    one = jax.lax.integer_pow(corr, RUN)
+    return jax.lax.fori_loop(1, runs, lambda _, power: power * one, one)

@@ -8,6 +8,7 @@ K is the pairwise kernel of widelimit.potentials.pair_kernels: O(n n' d) for a G
 Neurons in their own field need no kernel where Mehler's series is certified: the diagonal is exact, the rest is cut at
 the first of ORDERS whose bound (widelimit.potentials.series_bounds) is small enough: in R absolute, below the
 tolerance; in ∇Ψ relative to the scale S there, below the error of the solvers. The kernel takes over if none is.
+R tries SHORT orders before it looks for the first that suffices: so its blocks of pairs are gone through once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from widelimit.potentials.beyond_rules import kernels_reach, lost
 from widelimit.potentials.labels import Labels, labels_of
 from widelimit.potentials.landscape import Landscape, Move, each
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, Pair, kernel
-from widelimit.potentials.pair_series import Family, Neurons, deviations, families, seen_by
+from widelimit.potentials.pair_series import CutRisk, Family, Neurons, deviations, families, seen_by
 from widelimit.potentials.refinement import HEADROOM, MOVING, Errors, Rung
 from widelimit.potentials.series_bounds import ORDERS, bounds
 from widelimit.potentials.smoothing import slopes
@@ -35,7 +36,7 @@ from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
-SHORT = 2 * RUN  # orders of R that are tried first
+SHORT = 2 * RUN  # orders of R that are tried first: enough for hundreds of neurons in d = 100 and more
 
 
 class PairwiseLandscape(Landscape, eq=False):
@@ -201,23 +202,27 @@ def _series_risk(landscape: PairwiseLandscape, points: Array, weights: Array) ->
     """R(ρ) with Mehler's series off the diagonal, as long as certified (the longest, if none is), and its bound."""
     columns, sigma = landscape.penalty.columns, landscape.sigma
 
-    def cut(seen: list[Neurons]) -> tuple[Array, Array]:
-        both = list(zip(landscape.families, seen, strict=True))
-        errors = jnp.sum(
-            jnp.stack([bounds(family, sigma, at, weights, columns.scalars).risk for family, at in both]), 0
-        )
-        good = errors <= landscape.tolerance
-        last = jnp.where(jnp.any(good), jnp.argmax(good), len(errors) - 1)
-        total = jnp.stack([pair_series.risk(family, sigma, last + 1, at, weights) for family, at in both])
-        return jnp.sum(total), errors[last]
+    def seen_up_to(order: int, points: Array) -> list[Neurons]:
+        return [seen_by(family, sigma, *columns.split(points), order=order) for family in landscape.families]
 
-    def longer(seen: list[Neurons]) -> tuple[Array, Array]:
-        return cut([at._replace(b=slopes(sigma, at.m, at.s, SERIES_ORDER + 2)) for at in seen])
+    def by_series(seen: list[Neurons], runs: Array | int) -> CutRisk:
+        parts = [
+            pair_series.risk(family, sigma, runs, at, weights)
+            for family, at in zip(landscape.families, seen, strict=True)
+        ]
+        return CutRisk(*(jnp.sum(jnp.stack(part)) for part in zip(*parts, strict=True)))
+
+    def longer(points: Array) -> CutRisk:
+        seen = seen_up_to(SERIES_ORDER, points)
+        both = zip(landscape.families, seen, strict=True)
+        left = [bounds(family, sigma, at, weights, columns.scalars).risk for family, at in both]
+        errors = jnp.sum(jnp.stack(left), axis=0)
+        good = errors <= landscape.tolerance
+        return by_series(seen, 1 + jnp.where(jnp.any(good), jnp.argmax(good), len(errors) - 1))
 
     def one(points: Array) -> tuple[Array, Array]:
-        seen = [seen_by(family, sigma, *columns.split(points), order=SHORT) for family in landscape.families]
-        found = cut(seen)
-        total, error = jax.lax.cond(found[1] <= landscape.tolerance, lambda seen: found, longer, seen)
+        found = by_series(seen_up_to(SHORT, points), SHORT // RUN)
+        total, error = jax.lax.cond(found.left_out <= landscape.tolerance, lambda points: found, longer, points)
         if columns.kept:  # the labels belong to the nodes
             total += landscape.label_square + 2 * weights @ landscape.external(points)
         return total, error
