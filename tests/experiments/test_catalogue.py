@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -97,12 +98,19 @@ def test_an_interrupt_keeps_the_parts_that_were_finished(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_kill_keeps_the_parts_that_were_finished(tmp_path):
-    code = f"import test_catalogue as t; from pathlib import Path; t.reproduce_entry(t.made(), False, Path({str(tmp_path)!r}))"
+    code = "import sys, pathlib, test_catalogue as t; t.reproduce_entry(t.made(), False, pathlib.Path(sys.argv[1]))"
     paths = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
-    killed = subprocess.run([sys.executable, "-c", code], env={**os.environ, "STOP": "kill", "PYTHONPATH": paths})
+    killed = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], env={**os.environ, "STOP": "kill", "PYTHONPATH": paths}
+    )
     assert killed.returncode == -signal.SIGKILL and not (tmp_path / "one.json").exists()
     (first,) = (tmp_path / "parts").glob("*/first.json")
     assert json.loads(first.read_text()) == 1.0
+
+
+def test_every_entry_stands_in_the_documentation():
+    page = (Path(__file__).parents[2] / "docs" / "catalogue.md").read_text(encoding="utf-8")
+    assert all(f"| `{entry.name}` | {entry.title} |" in page for entry in catalogue.entries())
 
 
 @pytest.mark.parametrize("entry", catalogue.entries(), ids=lambda entry: entry.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,8 +105,8 @@ def _pictures(found: Reproduction, folder: Path) -> list[Path]:
         picture = entry_figure(found.outcome.panels, Page(look))
     files = [record_path(found.entry, found.quick, folder)]
     for form in ("png", "pdf"):
-        path = record_path(found.entry, found.quick, folder, f".{form}")
-        files.append(write_whole(path, lambda part, form=form: picture.savefig(part, dpi=150, format=form)))
+        write = partial(picture.savefig, dpi=150, format=form)
+        files.append(write_whole(record_path(found.entry, found.quick, folder, f".{form}"), write))
     return files
 
 

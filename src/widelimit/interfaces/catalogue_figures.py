@@ -1,4 +1,4 @@
-"""The figure of an entry of the catalogue, drawn from its record: theory as lines, ours as symbols, the paper in grey."""
+"""The figure of an entry of the catalogue, from its record: theory as lines, ours as symbols, the paper in grey."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The command line: parse, call, show.
 
-Exit codes: 0 done, 1 a claim failed, or a run diverged or stopped, 2 bad input (one sentence), 130 interrupted, what was finished is kept.
+Exit codes: 0 done, 1 a claim failed, or a run diverged or stopped, 2 bad input (one sentence), 130 interrupted,
+what was finished is kept.
 """
 
 from __future__ import annotations

@@ -19,14 +19,15 @@ from widelimit.experiments.catalogue.free_energy_decay import FREE_ENERGY_DECAY
 from widelimit.experiments.catalogue.predicting_failure import PREDICTING_FAILURE
 from widelimit.experiments.catalogue.reproduction import Reproduction, reproduce_entry
 from widelimit.experiments.catalogue.risk_at_convergence import RISK_AT_CONVERGENCE
+from widelimit.experiments.catalogue.samples_by_exponent import SAMPLES_BY_EXPONENT
 from widelimit.experiments.catalogue.staircase import STAIRCASE
 
 __all__ = ["CatalogueEntry", "Reproduction", "entries", "entry", "reproduce"]
 
-_ENTRIES = {
-    one.name: one
-    for one in (RISK_AT_CONVERGENCE, PREDICTING_FAILURE, FREE_ENERGY_DECAY, STAIRCASE, BARRON_LINE, CONVEXITY)
-}
+_ALL = (
+    RISK_AT_CONVERGENCE, PREDICTING_FAILURE, FREE_ENERGY_DECAY, STAIRCASE, BARRON_LINE, CONVEXITY, SAMPLES_BY_EXPONENT,
+)  # fmt: skip
+_ENTRIES = {one.name: one for one in _ALL}
 
 
 def entries(paper: str | None = None) -> list[CatalogueEntry]:

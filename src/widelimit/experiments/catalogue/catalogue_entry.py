@@ -1,7 +1,7 @@
 """An entry of the catalogue: data, and one function that measures.
 
-    entry = CatalogueEntry(name, paper, title, parameters, claims, seconds, measure)
-    measure(asked) -> Outcome        asked["d"] is the value of a parameter in the form that is run
+entry = CatalogueEntry(name, paper, title, parameters, claims, seconds, measure)
+measure(asked) -> Outcome        asked["d"] is the value of a parameter in the form that is run
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
     not comparable    |slack| < 2e: the measurement cannot tell
     reproduced        otherwise; "with deviation" where a setting is not the published one
 
-The tolerance is part of the claim and is fixed before anything is measured. A value that is no number is not reproduced.
+The tolerance is part of the claim and is fixed before anything is measured. What is no number is not reproduced.
 """
 
 from __future__ import annotations

@@ -21,16 +21,15 @@ from widelimit.theory.fixed_points.minimise import minimise
 from widelimit.theory.fixed_points.two_geometries import two_geometries
 
 
-
 def measure(asked: Asked) -> Outcome:
     """R along both ways, and the slope by a second route."""
     problem = two_gaussians(math.inf, asked.number("delta"), 0.1, DIP)
-    stuck = [[asked.number("stuck_r")]]
+    stuck = np.array([[asked.number("stuck_r")]])
     best = minimise(problem, within={"w": asked.number("within_w")}, points=256).rho
     found = two_geometries(problem, stuck, best, asked.count("points"))
     curvature, slope, _ = np.polyfit(found.s, found.mixture, 2)
     land = landscape(problem, reduced=True)
-    psi = [np.asarray(land.psi(theta, np.array(stuck))) for theta in (best.theta, np.array(stuck))]
+    psi = [np.asarray(land.psi(theta, stuck)) for theta in (best.theta, stuck)]
     exact = 2 * (float(best.mean(psi[0])) - float(psi[1][0]))
     panel = Panel("Two ways to a better network", "$s$", "risk $R$", (
         theory("along mixtures", found.s, found.mixture), theory("neurons move", found.s, found.displacement, 1),

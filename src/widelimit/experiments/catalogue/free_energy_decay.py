@@ -3,9 +3,9 @@
     ∂_t ρ = 2 ∇·(ρ ∇Ψ) + 2 β⁻¹ Δρ,        F(ρ) = ½R + λ∫v dρ + β⁻¹ ∫ρ log ρ
     F(ρ_t) − F(ρ_*) ~ C e^{−ct},          c = 2 · (2λ) · 2 = 8λ for linear neurons of two balanced classes
 
-Linear neurons on two classes that differ in variance alone have V = 0, and of a rotation invariant ρ no interaction:
-Ψ = λ|w|²/2, ρ_* = N(0, I/(βλ)), E|w|² = d/(βλ). The variance relaxes like e^{−4λt} and F is quadratic in it. References:
-Hu et al.; Nitanda, Wu, Suzuki; Chizat 2022.
+Linear neurons on two classes that differ in variance alone have V = 0, and with ρ invariant by rotation no
+interaction: Ψ = λ|w|²/2, ρ_* = N(0, I/(βλ)), E|w|² = d/(βλ). The variance relaxes like e^{−4λt} and F is quadratic
+in it. References: Hu et al.; Nitanda, Wu, Suzuki 2022; Chizat 2022.
 """
 
 from __future__ import annotations

@@ -120,15 +120,17 @@ def read(entry: CatalogueEntry, quick: bool, folder: Path) -> Reproduction | Non
         found = json.loads(record_path(entry, quick, folder).read_text(encoding="utf-8"))
         if found["digest"] != digest(entry, quick):
             return None
-        measured = {
-            name: Measurement(*(math.nan if x is None else x for x in m[:2]), m[2])
-            for name, m in found["measurements"].items()
-        }
+        measured = {name: _measurement(*m) for name, m in found["measurements"].items()}
         panels = tuple(Panel(**{**p, "lines": tuple(_line(one) for one in p["lines"])}) for p in found["panels"])
         outcome = Outcome(measured, panels, tuple(found["notes"]))
         return Reproduction(entry, quick, outcome, found["seconds"], True, found["version"])
     except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is damaged and will be replaced
         return None
+
+
+def _measurement(value: float | None, error: float | None, theory: float | None) -> Measurement:
+    """A measurement from its record, where null is not a number."""
+    return Measurement(math.nan if value is None else value, math.nan if error is None else error, theory)
 
 
 def _line(found: dict) -> Line:

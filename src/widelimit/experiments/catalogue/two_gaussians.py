@@ -1,6 +1,6 @@
 """The classes of [mmn18] and its two activations, as entries of the catalogue use them.
 
-    x | y ~ N(0, (1 + yΔ)² I_d),  y = ±1,     σ*(x; w) = σ(⟨w, x⟩),     w ~ N(0, κ²/d I) at the start
+x | y ~ N(0, (1 + yΔ)² I_d),  y = ±1,     σ*(x; w) = σ(⟨w, x⟩),     w ~ N(0, κ²/d I) at the start
 """
 
 from __future__ import annotations
