@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from widelimit.experiments.catalogue.drawing import Line, Panel
+from widelimit.experiments.catalogue.drawing import DrawnLine, Panel
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS, LINES, SYMBOLS
@@ -32,13 +32,15 @@ def _draw(axes: Axes, panel: Panel) -> None:
     finish(axes)
 
 
-def _draw_line(axes: Axes, line: Line) -> None:
+def _draw_line(axes: Axes, line: DrawnLine) -> None:
     colour = COLOURS[line.colour % len(COLOURS)]
     if line.kind == "theory":
         axes.plot(line.x, line.y, color=colour, ls=LINES[line.colour % len(LINES)], label=line.label)
     elif line.kind == "published":
         axes.plot(line.x, line.y, color="0.45", ls=(0, (5, 2, 1, 2)), lw=1.0, label=line.label)
     else:
-        every = max(1, len(line.x) // FEW)
-        axes.errorbar(line.x[::every], line.y[::every], line.error[::every] or None, color=colour, ls="none",
-                      marker=SYMBOLS[line.colour % len(SYMBOLS)], mfc="none", capsize=2, label=line.label)  # fmt: skip
+        every = slice(None, None, max(1, len(line.x) // FEW))
+        symbol = SYMBOLS[line.colour % len(SYMBOLS)]
+        axes.plot(line.x[every], line.y[every], color=colour, ls="none", marker=symbol, mfc="none", label=line.label)
+        if line.error:
+            axes.errorbar(line.x[every], line.y[every], line.error[every], fmt="none", ecolor=colour, capsize=2)

@@ -12,7 +12,7 @@ Values = Sequence[float] | np.ndarray
 
 
 @dataclass(frozen=True)
-class Line:
+class DrawnLine:
     """A curve or a row of symbols.
 
     kind     "theory" (a line: what is predicted), "measured" (symbols, with error bars where there are any), or
@@ -38,35 +38,35 @@ class Panel:
     title: str
     xlabel: str
     ylabel: str
-    lines: tuple[Line, ...]
+    lines: tuple[DrawnLine, ...]
     log: Literal["", "x", "y", "xy"] = ""
 
 
-def theory(label: str, x: Values, y: Values, colour: int = 0) -> Line:
+def theory(label: str, x: Values, y: Values, colour: int = 0) -> DrawnLine:
     """What is predicted.
 
     >>> theory("1/N", [1, 2], [1.0, 0.5]).y
     (1.0, 0.5)
     """
-    return Line(label, _plain(x), _plain(y), "theory", colour)
+    return DrawnLine(label, _plain(x), _plain(y), "theory", colour)
 
 
-def measured(label: str, x: Values, y: Values, colour: int = 0, error: Values = ()) -> Line:
+def measured(label: str, x: Values, y: Values, colour: int = 0, error: Values = ()) -> DrawnLine:
     """What was measured.
 
     >>> measured("SGD", [1], [0.9], error=[0.1]).error
     (0.1,)
     """
-    return Line(label, _plain(x), _plain(y), "measured", colour, _plain(error))
+    return DrawnLine(label, _plain(x), _plain(y), "measured", colour, _plain(error))
 
 
-def published(label: str, x: Values, y: Values) -> Line:
+def published(label: str, x: Values, y: Values) -> DrawnLine:
     """What the paper says.
 
     >>> published("threshold", [0.47, 0.47], [0, 1]).kind
     'published'
     """
-    return Line(label, _plain(x), _plain(y), "published")
+    return DrawnLine(label, _plain(x), _plain(y), "published")
 
 
 def _plain(values: Values) -> tuple[float, ...]:

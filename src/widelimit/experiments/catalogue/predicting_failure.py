@@ -17,7 +17,7 @@ from widelimit.dynamics.methods import SGD, MeanField
 from widelimit.dynamics.solve import solve
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome, Seconds
 from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter
-from widelimit.experiments.catalogue.drawing import Line, Panel, measured, theory
+from widelimit.experiments.catalogue.drawing import DrawnLine, Panel, measured, theory
 from widelimit.experiments.catalogue.two_gaussians import DIP, two_gaussians
 from widelimit.observables.moments import moment
 
@@ -27,8 +27,8 @@ TIMES = 21
 
 def measure(asked: Asked) -> Outcome:
     """Networks and limit from both starts."""
-    risks: list[Line] = []
-    lengths: list[Line] = []
+    risks: list[DrawnLine] = []
+    lengths: list[DrawnLine] = []
     found: dict[str, Measurement] = {}
     ends: dict[str, Measurement] = {}
     t_end = asked.number("t_end")
@@ -83,5 +83,5 @@ PREDICTING_FAILURE = CatalogueEntry(
         _follows("narrow", 0.1, "networks that leave the stuck state while the limit stays"),
         _follows("wide", 0.4, "networks that learn at another time than the limit"),
     ),
-    Seconds(55, 7200), measure,
+    Seconds(15, 7200), measure,
 )  # fmt: skip

@@ -21,7 +21,7 @@ from pathlib import Path
 from widelimit import __version__
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome
 from widelimit.experiments.catalogue.claims import VERDICTS, Measurement, expected, verdict
-from widelimit.experiments.catalogue.drawing import Line, Panel
+from widelimit.experiments.catalogue.drawing import DrawnLine, Panel
 from widelimit.solving.whole_files import write_whole
 
 LETTERS = 16
@@ -38,8 +38,10 @@ class Reproduction:
     version   of the program that measured
 
     >>> import widelimit as wl
-    >>> wl.catalogue.reproduce("convexity-two-geometries", quick=True).verdict
-    'reproduced'
+    >>> entry = wl.catalogue.entry("barron-line")
+    >>> outcome = Outcome({"rate": Measurement(-1.0, 0.01), "bound": Measurement(1.2)}, ())
+    >>> Reproduction(entry, True, outcome, 1.0).verdicts
+    {'rate': 'reproduced', 'bound': 'not reproduced'}
     """
 
     entry: CatalogueEntry
@@ -133,10 +135,10 @@ def _measurement(value: float | None, error: float | None, theory: float | None)
     return Measurement(math.nan if value is None else value, math.nan if error is None else error, theory)
 
 
-def _line(found: dict) -> Line:
+def _line(found: dict) -> DrawnLine:
     """A line from its record: lists are tuples, null is not a number."""
     rows = {k: tuple(math.nan if x is None else x for x in found[k]) for k in ("x", "y", "error")}
-    return Line(**{**found, **rows})
+    return DrawnLine(**{**found, **rows})
 
 
 def _panel(panel: Panel) -> dict[str, object]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome, Seconds
 from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter
-from widelimit.experiments.catalogue.drawing import Line, Panel, measured, theory
+from widelimit.experiments.catalogue.drawing import DrawnLine, Panel, measured, theory
 from widelimit.theory.learning.online_sgd import OnlineSGD
 from widelimit.theory.learning.samples_to_overlap import samples_to_overlap
 
@@ -23,7 +23,7 @@ def measure(asked: Asked) -> Outcome:
     """The power of d for s = 1, 2, 3; at s = 2 that beside log d."""
     dimensions = [int(d) for d in asked.numbers("d")]
     found: dict[str, Measurement] = {}
-    lines: list[Line] = []
+    lines: list[DrawnLine] = []
     for s, (power, logarithms) in LAWS.items():
         runs = samples_to_overlap(
             OnlineSGD(), f"h{s}(z)", dimensions, level=asked.number("overlap"), replicas=asked.count("replicas")

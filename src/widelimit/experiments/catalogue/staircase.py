@@ -16,7 +16,7 @@ from widelimit.dynamics.methods import MeanField
 from widelimit.dynamics.solve import solve
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome, Seconds
 from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter
-from widelimit.experiments.catalogue.drawing import Line, Panel, theory
+from widelimit.experiments.catalogue.drawing import DrawnLine, Panel, theory
 from widelimit.problem import data, initial, neurons
 from widelimit.problem.problem import Problem
 from widelimit.solving.solution import Solution
@@ -34,7 +34,7 @@ def measure(asked: Asked) -> Outcome:
     shift = float(np.max(np.abs(stuck.risk / stuck.risk[0] - 1)))
     t, left = climbed.times[1:], climbed.risk / climbed.risk[0]
     risk = (theory("staircase", t, left[1:]), theory("$z_1z_2z_3$", t, stuck.risk[1:] / stuck.risk[0], 1))
-    coefficients: tuple[Line, ...] = tuple(
+    coefficients: tuple[DrawnLine, ...] = tuple(
         theory("$" + "".join(f"z_{k}" for k in range(1, i + 2)) + "$", t,
                curves.dataset["coefficient"].sel(component=name).values[1:], i)
         for i, name in enumerate(names)
@@ -70,6 +70,6 @@ STAIRCASE = CatalogueEntry(
               1e-3, "theory", "at most", 0.0, "constant neurons a σ(sG) cannot lower it; the rest is integration",
               "a risk that falls in a time of order one"),
     ),
-    Seconds(50, 300), measure,
+    Seconds(25, 300), measure,
     deviations=("the limit alone; the batch SGD of the figure is not run",),
 )  # fmt: skip
