@@ -12,8 +12,8 @@ HEAD = """# Command line
 
 Made by `python docs/make_cli.py`; a test keeps it in step with the program.
 
-Exit codes: 0 done, 1 a run diverged or stopped, 2 bad input (one sentence on stderr), 130 interrupted with what was
-finished kept.
+Exit codes: 0 done, 1 a claim failed, or a run diverged or stopped, 2 bad input (one sentence on stderr), 130
+interrupted with what was finished kept.
 
 Compiled functions are kept in the user's cache folder for the next process. `WIDELIMIT_CACHE=FOLDER` keeps them
 elsewhere, `WIDELIMIT_CACHE=off` keeps none.

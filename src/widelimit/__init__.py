@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from widelimit.dynamics.solve import resume, solve
     from widelimit.errors import Diverged, InputError, Interrupted, Stopped
+    from widelimit.experiments import catalogue
     from widelimit.experiments.records import load
     from widelimit.experiments.spec import Spec
     from widelimit.experiments.store import Store
@@ -173,6 +174,7 @@ _HOMES = {
 _MODULES = {
     "widelimit.problem": ("activations", "data", "initial", "neurons", "regularisers", "schedules"),
     "widelimit": ("observables",),
+    "widelimit.experiments": ("catalogue",),
     "widelimit.theory.gap": ("bounds",),
     "widelimit.interfaces": ("torch",),
 }

@@ -9,7 +9,18 @@ import pytest
 import widelimit as wl
 from widelimit.frozen import Value
 
-MODULES = ("activations", "bounds", "data", "initial", "neurons", "observables", "regularisers", "schedules", "torch")
+MODULES = (
+    "activations",
+    "bounds",
+    "catalogue",
+    "data",
+    "initial",
+    "neurons",
+    "observables",
+    "regularisers",
+    "schedules",
+    "torch",
+)
 
 
 def public():

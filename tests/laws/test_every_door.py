@@ -10,6 +10,7 @@ import types
 import warnings
 from contextlib import contextmanager
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 import jax
@@ -101,6 +102,8 @@ def light():
         "stationarity": (wl.stationarity, {"problem": m.plain, "rho": cloud, "tolerance": 1e-6}),
         "stability": (wl.stability, {"problem": m.plain, "rho": cloud}),
         "initial_support": (wl.initial_support, {"problem": m.plain}),
+        "catalogue.entries": (wl.catalogue.entries, {"paper": "mmn18"}),
+        "catalogue.entry": (wl.catalogue.entry, {"name": "mmn18-risk"}),
         "bounds.bound": (wl.bounds.bound, {"theorem": "general", "constant": 1.0,
                          "at": wl.bounds.setting(10, 0.1, 4, 1.0), "z": 1.0}),
         "bounds.setting": (wl.bounds.setting, {"n": 10, "step": 0.1, "dimension": 4, "t": 1.0}),
@@ -419,8 +422,27 @@ def test_every_public_callable_has_a_door_in_the_table():
     assert not public - results - kinds - set(light()) - HEAVY
 
 
-MODULES = ("activations", "bounds", "data", "initial", "neurons", "observables", "regularisers", "schedules")
-HEAVY = {"linearise", "regime", "regimes", "relative_scale", "lazy_lemmas", "learning_curves", "plan"}
+MODULES = (
+    "activations",
+    "bounds",
+    "catalogue",
+    "data",
+    "initial",
+    "neurons",
+    "observables",
+    "regularisers",
+    "schedules",
+)
+HEAVY = {
+    "catalogue.reproduce",
+    "linearise",
+    "regime",
+    "regimes",
+    "relative_scale",
+    "lazy_lemmas",
+    "learning_curves",
+    "plan",
+}
 HEAVY |= {"convergence_time", "fit_bound", "proof_terms", "certificate", "minimise", "two_geometries"}
 HEAVY |= {"sweep", "solve", "compare", "rates", "commute", "gibbs", "cooling", "decay", "particle_bias", "figure",
          "animate", "estimate", "resume", "observables.fluctuations", "observables.weak_residual"}  # fmt: skip
@@ -450,7 +472,8 @@ def test_what_would_run_for_long_refuses_odd_arguments_first(name):
     few |= {"tolerance": 0.1, "confidence": 0.9}
     few |= {"spec": wl.Spec(m.plain, m.sgd, t_end=0.1), "axes": {"seed": [0]}} if name == "sweep" else {}
     few |= {"betas": [1.0, 2.0], "sizes": [4, 8], "solution": None, "chi": None}
-    function = getattr(wl.observables, name.split(".")[1]) if "." in name else getattr(wl, name)
+    few |= {"name": "mmn18-risk"}
+    function = attrgetter(name)(wl)
     known = inspect.signature(function).parameters
     options = OPTIONS.get(name, ())
     for key in [key for key in (*known, *options) if key != "options"]:

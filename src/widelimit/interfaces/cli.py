@@ -1,6 +1,7 @@
 """The command line: parse, call, show.
 
-Exit codes: 0 done, 1 a run diverged or stopped, 2 bad input (one sentence), 130 interrupted, what was finished is kept.
+Exit codes: 0 done, 1 a claim failed, or a run diverged or stopped, 2 bad input (one sentence), 130 interrupted,
+what was finished is kept.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import typer
 
 from widelimit import __version__
 from widelimit.errors import Diverged, InputError
+from widelimit.interfaces.catalogue_commands import ListCommand, ReproduceCommand, ShowCommand
 from widelimit.interfaces.certify_command import CertifyCommand
 from widelimit.interfaces.complexity_command import ComplexityCommand
 from widelimit.interfaces.gibbs_command import GibbsCommand
@@ -34,6 +36,7 @@ for name, options in {
     "demo": DemoCommand, "run": RunCommand, "new": NewCommand, "compare": CompareCommand, "gibbs": GibbsCommand,
     "plan": PlanCommand, "regime": RegimeCommand, "complexity": ComplexityCommand, "bench": BenchCommand,
     "certify": CertifyCommand, "points": PointsCommand, "sweep": SweepCommand,
+    "list": ListCommand, "show": ShowCommand, "reproduce": ReproduceCommand,
 }.items():  # fmt: skip
     command(app, name)(options)
 app.add_typer(runs, name="runs")

@@ -1,0 +1,75 @@
+"""The catalogue: published figures and claims, each an entry that can be reproduced by its name.
+
+entries     all of them, or those of a paper
+entry       one, by its name
+reproduce   run it: measurements, verdicts and the figure as data
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from widelimit.arguments import require_flag
+from widelimit.errors import require, require_known
+from widelimit.experiments.catalogue.barron_line import BARRON_LINE
+from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
+from widelimit.experiments.catalogue.convexity import CONVEXITY
+from widelimit.experiments.catalogue.free_energy_decay import FREE_ENERGY_DECAY
+from widelimit.experiments.catalogue.predicting_failure import PREDICTING_FAILURE
+from widelimit.experiments.catalogue.reproduction import Reproduction, reproduce_entry
+from widelimit.experiments.catalogue.risk_at_convergence import RISK_AT_CONVERGENCE
+from widelimit.experiments.catalogue.samples_by_exponent import SAMPLES_BY_EXPONENT
+from widelimit.experiments.catalogue.staircase import STAIRCASE
+
+__all__ = ["CatalogueEntry", "Reproduction", "entries", "entry", "reproduce"]
+
+_ALL = (
+    RISK_AT_CONVERGENCE, PREDICTING_FAILURE, FREE_ENERGY_DECAY, STAIRCASE, BARRON_LINE, CONVEXITY, SAMPLES_BY_EXPONENT,
+)  # fmt: skip
+_ENTRIES = {one.name: one for one in _ALL}
+
+
+def entries(paper: str | None = None) -> list[CatalogueEntry]:
+    """Every entry, or those of one paper.
+
+    >>> import widelimit as wl
+    >>> [one.name for one in wl.catalogue.entries("mmn18")][0]
+    'mmn18-risk'
+    """
+    if paper is not None:
+        require_known("paper", paper, {one.paper for one in _ENTRIES.values()})
+    return [one for one in _ENTRIES.values() if paper in (None, one.paper)]
+
+
+def entry(name: str) -> CatalogueEntry:
+    """An entry by its name.
+
+    >>> import widelimit as wl
+    >>> wl.catalogue.entry("mmn18-failure").claims[0].locator
+    'Fig. 4'
+    """
+    require_known("entry", name, _ENTRIES)
+    return _ENTRIES[name]
+
+
+def reproduce(name: str, quick: bool = False, folder: str | os.PathLike | None = None) -> Reproduction:
+    """Run an entry, or read what was found before.
+
+    quick    the short form: under a minute, and still a check
+    folder   where the record, and finished parts of a run that is interrupted, are kept; None keeps nothing
+
+    >>> import widelimit as wl
+    >>> found = wl.catalogue.reproduce("barron-line", quick=True)
+    >>> found.verdicts["bound"]
+    'reproduced'
+    """
+    found = entry(name)
+    require_flag("quick", quick)
+    good = folder is None or (isinstance(folder, str | os.PathLike) and str(folder) != "" and "\0" not in str(folder))
+    require(good, "folder must be the path of a folder", folder, 'try folder="catalogue"')
+    return reproduce_entry(found, bool(quick), None if folder is None else Path(folder))
+
+
+def __dir__() -> list[str]:
+    return __all__

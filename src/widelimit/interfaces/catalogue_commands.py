@@ -1,0 +1,159 @@
+"""The commands ``widelimit list``, ``show`` and ``reproduce``: the catalogue of published claims."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from widelimit.errors import require
+from widelimit.interfaces.options import Json, require_writable, show
+
+if TYPE_CHECKING:
+    from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
+    from widelimit.experiments.catalogue.reproduction import Reproduction
+
+
+@dataclass(frozen=True)
+class ListCommand:
+    """The catalogue: every published figure and claim that can be reproduced by name."""
+
+    paper: Annotated[
+        str | None, typer.Option(help="Key of a paper, such as mmn18; all by default.", show_default=False)
+    ] = None
+    as_json: Json = False
+
+    def run(self) -> int:
+        """List."""
+        from widelimit.experiments import catalogue
+
+        found = catalogue.entries(self.paper)
+        show([entry.document() for entry in found], self.as_json, lambda: print_list(found))
+        return 0
+
+
+@dataclass(frozen=True)
+class ShowCommand:
+    """An entry of the catalogue: claims, settings and where they are from, tolerances, what would refute it, cost."""
+
+    name: Annotated[str, typer.Argument(help="The name of an entry, see widelimit list.")]
+    as_json: Json = False
+
+    def run(self) -> int:
+        """Show."""
+        from widelimit.experiments import catalogue
+
+        entry = catalogue.entry(self.name)
+        show(entry.document(), self.as_json, lambda: print_entry(entry))
+        return 0
+
+
+@dataclass(frozen=True)
+class ReproduceCommand:
+    """Run entries of the catalogue: claim, published, measured, verdict; a figure and a record of each.
+
+    What is finished is kept in the folder and read when it is asked for again.
+    """
+
+    names: Annotated[list[str] | None, typer.Argument(help="Names of entries, see widelimit list.")] = None
+    every: Annotated[bool, typer.Option("--all", help="Every entry.")] = False
+    quick: Annotated[bool, typer.Option("--quick", help="The quick form: under a minute each, still a check.")] = False
+    out: Annotated[Path, typer.Option(help="Folder for records and figures.")] = Path("widelimit-catalogue")
+    as_json: Json = False
+
+    def run(self) -> int:
+        """Run each, show each; 1 if a claim was not reproduced."""
+        require(bool(self.names) != self.every, "reproduce takes names of entries, or --all", self.names or [],
+                "see widelimit list")  # fmt: skip
+        from widelimit.experiments import catalogue
+        from widelimit.experiments.catalogue.claims import NOT_REPRODUCED
+
+        chosen = catalogue.entries() if self.every else [catalogue.entry(name) for name in self.names or ()]
+        require_writable(self.out)
+        documents, failed = [], False
+        for entry in chosen:
+            self.say_cost(entry)
+            found = catalogue.reproduce(entry.name, quick=self.quick, folder=self.out)
+            files = _pictures(found, self.out)
+            failed |= found.verdict == NOT_REPRODUCED
+            documents.append({**found.document(), "kept": found.kept, "files": [str(file) for file in files]})
+            if not self.as_json:
+                print_reproduction(found, files)
+        show(documents, self.as_json, lambda: None)
+        return int(failed)
+
+    def say_cost(self, entry: CatalogueEntry) -> None:
+        """What it will take, on a terminal."""
+        if sys.stderr.isatty():
+            seconds = entry.seconds.quick if self.quick else entry.seconds.full
+            print(f"{entry.name}: about {seconds:.0f} s", file=sys.stderr)
+
+
+def _pictures(found: Reproduction, folder: Path) -> list[Path]:
+    """The figure as PNG and as PDF, and the record."""
+    from widelimit.experiments.catalogue.reproduction import record_path
+    from widelimit.interfaces.canvas import Look, Page
+    from widelimit.interfaces.catalogue_figures import entry_figure
+    from widelimit.solving.whole_files import write_whole
+
+    look = Look()
+    with look.context():
+        picture = entry_figure(found.outcome.panels, Page(look))
+    files = [record_path(found.entry, found.quick, folder)]
+    for form in ("png", "pdf"):
+        write = partial(picture.savefig, dpi=150, format=form)
+        files.append(write_whole(record_path(found.entry, found.quick, folder, f".{form}"), write))
+    return files
+
+
+def print_list(found: list[CatalogueEntry]) -> None:
+    """name, paper, title, seconds."""
+    rows = [[e.name, e.paper, e.title, f"{e.seconds.quick:.0f} s", f"{e.seconds.full:.0f} s"] for e in found]
+    _table(None, ("name", "paper", "what", "quick", "full"), rows)
+
+
+def print_entry(entry: CatalogueEntry) -> None:
+    """Everything that was fixed before measuring."""
+    print(f"{entry.name} [{entry.paper}]: {entry.title}")
+    rows = [[p.name, str(p.published), p.source, str(p.value(False)), str(p.value(True))] for p in entry.parameters]
+    _table("settings", ("", "published", "source", "full", "quick"), rows)
+    for claim in entry.claims:
+        value = "theory, computed" if claim.published is None else f"{claim.published:g}"
+        print(f"\n{claim.sentence}  ({claim.locator})")
+        print(f"  expected: {claim.kind} {value} ({claim.source}), tolerance {claim.tolerance:g}: {claim.reason}")
+        print(f"  refuted by: {claim.falsifier}")
+    for words in entry.deviations:
+        print(f"deviation: {words}")
+    print(f"\ncost: quick {entry.seconds.quick:.0f} s, full {entry.seconds.full:.0f} s")
+
+
+def print_reproduction(found: Reproduction, files: list[Path]) -> None:
+    """The table of verdicts, deviations, and where things are."""
+    rows = [[row["claim"], row["published"], row["measured"], row["verdict"]] for row in found.rows()]
+    form = "quick form" if found.quick else "full form"
+    _table(f"{found.entry.name}, {form}: {found.verdict}", ("claim", "published", "measured", "verdict"), rows)
+    for words in found.entry.deviating(found.quick):
+        print(f"deviation: {words}")
+    for parameter in found.entry.parameters:
+        if parameter.source == "recalled":
+            print(f"setting recalled, not confirmed: {parameter.name} = {parameter.published}")
+    for note in found.outcome.notes:
+        print(f"note: {note}")
+    how = "kept from an earlier run of" if found.kept else "took"
+    print(f"{how} {found.seconds:.0f} s; {', '.join(map(str, files))}")
+
+
+def _table(title: str | None, headings: tuple[str, ...], rows: list[list[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(title=title)
+    for heading in headings:
+        shown.add_column(heading, overflow="fold")
+    for row in rows:
+        shown.add_row(*row)
+    Console().print(shown)

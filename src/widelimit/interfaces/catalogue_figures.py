@@ -1,0 +1,46 @@
+"""The figure of an entry of the catalogue, from its record: theory as lines, ours as symbols, the paper in grey."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from widelimit.experiments.catalogue.drawing import DrawnLine, Panel
+from widelimit.interfaces.canvas import Page
+from widelimit.interfaces.finishing import finish
+from widelimit.interfaces.palette import COLOURS, LINES, SYMBOLS
+
+FEW = 40  # symbols on one row
+
+
+def entry_figure(panels: tuple[Panel, ...], page: Page) -> Figure:
+    """One axes for each panel, side by side."""
+    axes = page.panels([panel.title for panel in panels], 1.1)
+    for one, panel in zip(axes, panels, strict=True):
+        _draw(one, panel)
+    return page.finished(axes)
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    for line in panel.lines:
+        _draw_line(axes, line)
+    axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel, title=panel.title)
+    if "x" in panel.log:
+        axes.set_xscale("log")
+    if "y" in panel.log:
+        axes.set_yscale("log")
+    finish(axes)
+
+
+def _draw_line(axes: Axes, line: DrawnLine) -> None:
+    colour = COLOURS[line.colour % len(COLOURS)]
+    if line.kind == "theory":
+        axes.plot(line.x, line.y, color=colour, ls=LINES[line.colour % len(LINES)], label=line.label)
+    elif line.kind == "published":
+        axes.plot(line.x, line.y, color="0.45", ls=(0, (5, 2, 1, 2)), lw=1.0, label=line.label)
+    else:
+        every = slice(None, None, max(1, len(line.x) // FEW))
+        symbol = SYMBOLS[line.colour % len(SYMBOLS)]
+        axes.plot(line.x[every], line.y[every], color=colour, ls="none", marker=symbol, mfc="none", label=line.label)
+        if line.error:
+            axes.errorbar(line.x[every], line.y[every], line.error[every], fmt="none", ecolor=colour, capsize=2)
