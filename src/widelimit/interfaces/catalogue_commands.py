@@ -119,12 +119,14 @@ def print_list(found: list[CatalogueEntry]) -> None:
 def print_entry(entry: CatalogueEntry) -> None:
     """Everything that was fixed before measuring."""
     print(f"{entry.name} [{entry.paper}]: {entry.title}")
-    rows = [[p.name, str(p.published), p.source, str(p.value(False)), str(p.value(True))] for p in entry.parameters]
-    _table("settings", ("", "published", "source", "full", "quick"), rows)
+    settings = [p.document() for p in entry.parameters]
+    columns = ("name", "published", "source", "full", "quick")
+    _table("settings", columns, [["–" if s[c] is None else str(s[c]) for c in columns] for s in settings])
     for claim in entry.claims:
         value = "theory, computed" if claim.published is None else f"{claim.published:g}"
         print(f"\n{claim.sentence}  ({claim.locator})")
-        print(f"  expected: {claim.kind} {value} ({claim.source}), tolerance {claim.tolerance:g}: {claim.reason}")
+        within = f" within {claim.tolerance:g}" if claim.kind == "near" else ""
+        print(f"  expected: {claim.kind} {value}{within} ({claim.source}); {claim.reason}")
         print(f"  refuted by: {claim.falsifier}")
     for words in entry.deviations:
         print(f"deviation: {words}")

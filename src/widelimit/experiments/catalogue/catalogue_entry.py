@@ -123,5 +123,5 @@ class CatalogueEntry:
         return {
             "name": self.name, "paper": self.paper, "title": self.title, "seconds": self.seconds._asdict(),
             "claims": [asdict(claim) for claim in self.claims],
-            "parameters": [asdict(parameter) for parameter in self.parameters], "deviations": list(self.deviations),
+            "parameters": [parameter.document() for parameter in self.parameters], "deviations": list(self.deviations),
         }  # fmt: skip

@@ -29,9 +29,10 @@ Number = float | int | str | bool | tuple[float, ...]
 class Parameter:
     """A setting: its published value and how that is known, and what the two forms of the entry use.
 
-    source   "sure" (read), "recalled" (believed, not read), or "chosen" (the paper does not say: ours)
-    full     the value of the full form, if not the published one
-    quick    the value of the quick form, if not that of the full one
+    published   the value in the paper; where the source is "chosen", ours
+    source      "sure" (read), "recalled" (believed, not read), or "chosen" (the paper does not say)
+    full        the value of the full form, if not the published one
+    quick       the value of the quick form, if not that of the full one
 
     >>> Parameter("eps", 1e-6, "sure", quick=1e-4).value(quick=True)
     0.0001
@@ -47,6 +48,12 @@ class Parameter:
         """The value that is used."""
         full = self.published if self.full is None else self.full
         return self.quick if quick and self.quick is not None else full
+
+    def document(self) -> dict[str, object]:
+        """Everything by name; what we chose was not published."""
+        given = None if self.source == "chosen" else self.published
+        used = {"full": self.value(quick=False), "quick": self.value(quick=True)}
+        return {"name": self.name, "published": given, "source": self.source, **used}
 
     def deviates(self, quick: bool) -> bool:
         """Whether that is not what the paper has; what we chose ourselves cannot deviate."""

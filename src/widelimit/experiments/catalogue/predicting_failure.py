@@ -38,7 +38,8 @@ def measure(asked: Asked) -> Outcome:
         watched = {"length": moment("r")}
         limit = solve(problem, MeanField(), t_end, save=times, observers=watched)
         method = SGD(asked.count("N"), asked.number("eps"))
-        runs = solve(problem, method, t_end, save=times, observers=watched, replicas=asked.count("seeds"))
+        seeds = asked.count("seeds")
+        runs = solve(problem, method, t_end, save=times, observers=watched, replicas=seeds, store=asked.store)
         mean, error = runs.risk.mean(axis=0), runs.risk.std(axis=0, ddof=1) / math.sqrt(len(runs.risk))
         gap = np.abs(mean - limit.risk) / limit.risk[0]
         worst = int(np.argmax(gap))

@@ -4,7 +4,7 @@
 
 Below Δ_d one atom is optimal and its certificate closes, above it does not; Δ_∞ is about 0.47, and beyond it
 inf R = 0 at d = ∞. The step: ε d L² = 0.4 with L = 10 the slope of the ramp, so that the noise of SGD is small beside
-its drift; at 4 networks stay at the risk of the single atom. The horizon: the limit itself is above inf R by 0.034
+its drift; at 4 networks stay above the single atom. The horizon: the limit itself is above inf R by 0.034
 (Δ = 0.8) at t = 50, by 0.018 at t = 100, and by 0.019 (Δ = 0.6) at t = 20; the quick form has the Δ where it is
 soonest. Reference: [mmn18], Fig. 2.
 """
