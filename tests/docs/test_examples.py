@@ -9,18 +9,7 @@ import pytest
 import widelimit as wl
 from widelimit.frozen import Value
 
-MODULES = (
-    "activations",
-    "bounds",
-    "catalogue",
-    "data",
-    "initial",
-    "neurons",
-    "observables",
-    "regularisers",
-    "schedules",
-    "torch",
-)
+MODULES = tuple(name for names in wl._MODULES.values() for name in names)
 
 
 def public():
