@@ -39,7 +39,7 @@ def test_layer_wise_training_is_one_run_after_the_other():
     [
         (lambda: wl.solve(problem(), wl.MeanField(4), 0.1, replicas=2), "has no replicas"),
         (lambda: wl.solve(problem(), wl.GD(5, 1e-3), 0.1, replicas=0), "replicas must be"),
-        (lambda: wl.solve(problem(beta=3.0), wl.MeanField(4), 0.1), "needs beta = inf"),
+        (lambda: wl.solve(problem(beta=3.0), wl.MeanField(4, stiff=True), 0.1), "needs stiff=False"),
         (lambda: wl.solve(problem(mobility={"a": wl.schedules.exponential(1.0)}, schedule=wl.schedules.power(0.25)),
                           wl.MeanField(4), 0.1), "finite at t = 0"),
         (lambda: wl.solve(wl.Problem(wl.data.gaussian_classes(float("inf"), 0.5), wl.neurons.ridge("relu"),

@@ -47,16 +47,16 @@ def ready():
 
 @pytest.fixture
 def solved(ready, monkeypatch):
-    """`solve` answers from what is ready; what is in the dictionary may be changed to an error."""
+    """The driver answers from what is ready; what is in the dictionary may be changed to an error."""
     answers = dict(ready)
 
-    def solve(problem, method, **settings):
-        answer = answers[type(method).__name__]
+    def drive(request, before=None):
+        answer = answers[request.name]
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
-    monkeypatch.setattr("widelimit.experiments.launch.solve", solve)
+    monkeypatch.setattr("widelimit.solving.keeping.drive", drive)
     return answers
 
 

@@ -93,7 +93,7 @@ class Stability:
     >>> import widelimit as wl
     >>> line = wl.Problem(wl.data.single_index(5, "z"), wl.neurons.ridge("x"), wl.initial.gaussian(1.0), ridge=0.5)
     >>> found = wl.stability(line, [[2 / 3, 0.0]])  # Ψ = (u − 1) u + θ²/4
-    >>> [round(x, 9) for x in found.modes[0].curvatures], found.modes[0].multiplicity.tolist()
+    >>> found.modes[0].curvatures.round(9).tolist(), found.modes[0].multiplicity.tolist()
     ([0.5, 0.5, 0.5], [1.0, 1.0, 3.0])
     """
 

@@ -120,8 +120,8 @@ def dimension_free(n: int, step: float, dimension: int, z: float = 0.0) -> tuple
 def noisy_general(n: int, step: float, dimension: int, t: float, z: float = 0.0) -> tuple[float, float]:
     """The terms of N and of ε with noise and trained a, without the factor K e^{e^{KT}(√log N + z²)}.
 
-    >>> [round(term, 1) for term in noisy_general(100, 1e-4, 20, 1.0)]
-    [2.0, 0.7]
+    >>> [round(term, 2) for term in noisy_general(100, 1e-4, 20, 1.0)]
+    [1.95, 0.72]
     """
     at = setting(n, step, dimension, t)
     _probability(z)
