@@ -86,6 +86,7 @@ def test_files_in_the_cache_of_a_container_are_room(tmp_path, monkeypatch):
     assert memory.available() == 400
 
 
+@pytest.mark.slow
 def test_a_solver_that_gives_up_in_the_pilot_is_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(adaptive, "MAX_STEPS", 2)

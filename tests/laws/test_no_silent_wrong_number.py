@@ -14,6 +14,7 @@ import widelimit as wl
 THETA = np.array([[1.0, 0, 0, 0], [0.5, 2, 1, 0], [-0.3, 1.9, 1.1, 0.1]])  # b, w
 
 
+@pytest.mark.slow
 def test_a_neuron_at_the_origin_feels_the_others():
     """One step of GD with ReLU against 2 ε σ'(b) E (y − f) x by Stein's identity: E f x = Σ_j w_j P(h_j > 0)/N."""
     neuron = wl.neurons.ridge("relu", bias="fixed")

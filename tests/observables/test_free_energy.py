@@ -118,6 +118,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 def test_the_advice_about_points_of_different_weight_gives_an_entropy():
     """MeanField in two random coordinates has weights, the neurons of the other dynamics have none."""
     problem = wl.Problem(wl.data.single_index(5, "z"), LINE, wl.initial.gaussian(1.0))

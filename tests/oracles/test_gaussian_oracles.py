@@ -229,6 +229,7 @@ def test_the_field_of_labels_that_jump_or_depend_on_many_coordinates(text, reduc
     np.testing.assert_allclose(found, [g for _, g in own], rtol=0, atol=1e-3 * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["z1*z2", pytest.param("sign(z1)*abs(z2)", marks=pytest.mark.slow)])
 def test_a_long_neuron_along_the_labels(text):
     """ReLU with |u| = 3 and r = 0.1: the kink is sharp on the scale of the kept coordinates."""

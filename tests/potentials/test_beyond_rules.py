@@ -28,6 +28,7 @@ def test_formulas_reach_everything_and_rules_do_not():
     assert kernels_reach(inside) == pytest.approx(kernels_reach(ac.tanh) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [ac.tanh, pytest.param(FRACTION, marks=pytest.mark.slow, id="x/(1 + x**2)")])
 def test_the_error_of_a_rule_with_too_few_parts_is_below_the_one_stated(sigma, monkeypatch):
     """Deviations up to ten times ŝ of a rule of eight parts, against one that reaches them."""

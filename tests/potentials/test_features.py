@@ -289,6 +289,7 @@ def test_a_neuron_at_the_origin_feels_a_finite_force():
         assert np.all(np.isfinite(here.grad_psi(rows, reduced_rows(case, 3))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [14, pytest.param(23, marks=pytest.mark.slow)])
 def test_features_by_chunks_are_features_at_once(n):
     case = problem(24, informative=10, ridge=0.1)

@@ -73,6 +73,7 @@ def test_smoothed_versions_of_an_expression_with_kinks_are_its_integrals(text):
         np.testing.assert_allclose(numbers, expected, rtol=0, atol=2e-12 * (1 + np.abs(expected).max()))
 
 
+@pytest.mark.slow
 def test_a_function_whose_kinks_were_found_is_integrated():
     found = value(ac.custom(lambda x: jnp.maximum(x, 0) + jnp.abs(x - 1)), jnp.asarray(M), jnp.asarray(S))
     closed = value(ac.activation("max(x, 0) + abs(x - 1)").form, jnp.asarray(M), jnp.asarray(S))

@@ -33,6 +33,7 @@ def closed(sigma, at):
     return jnp.stack(jax.vmap(jax.value_and_grad(one, (0, 1, 2, 3, 4)))(*at)[1]), jax.vmap(one)(*at)
 
 
+@pytest.mark.slow
 def test_the_rule_of_a_bent_function_has_the_closed_value_and_slopes_at_every_correlation():
     at = pairs()
     slopes, value = closed(ramp.form, at)

@@ -116,6 +116,7 @@ def test_replicas_mapped_are_replicas_one_by_one(activation):
     np.testing.assert_allclose(mapped, one_by_one, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.some(1)
 @CASES
 def test_the_certificate_is_honest_and_not_wildly_pessimistic(activation, informative):
     here = full(activation, informative)

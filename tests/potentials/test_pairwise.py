@@ -97,6 +97,7 @@ def test_erf_with_bias_is_the_sum_of_mehlers_series():
     np.testing.assert_allclose(kernel(ac.erf, Pair(m, s, m2, s2, c)), long, rtol=0, atol=1e-13)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "activation", [ac.sin, ac.cos, ac.polynomial([0.5, 1, -1, 0.3, 0.1]), ac.hermite(3).form], ids=ac.name_of
 )
@@ -109,6 +110,7 @@ def test_closed_kernels_are_the_sum_of_mehlers_series(activation):
     assert np.abs(closed).max() > 0.1
 
 
+@pytest.mark.slow
 def test_piecewise_linear_kernels_are_the_sum_of_mehlers_series_at_moderate_correlation():
     s, s2, c = pairs(top=2.0)
     c = 0.7 * c  # 0.7^100 < 1e−15

@@ -27,6 +27,7 @@ def points(low, high, count=300):
     return jnp.asarray(rng.normal(size=count) * 2.5), jnp.asarray(rng.uniform(low, high, count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", SOME, ids=lambda a: a.name)
 def test_the_table_agrees_with_the_rules_in_every_order(activation):
     m, s = points(0.15, 5.0)

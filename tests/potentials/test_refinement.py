@@ -21,6 +21,7 @@ def nearly_kept(size=3.0, r=0.1):
     return np.array([[1.0, 0.0, size / math.sqrt(2), size / math.sqrt(2), r]])
 
 
+@pytest.mark.slow
 def test_v_of_a_neuron_almost_within_the_kept_coordinates_is_within_its_error():
     """E z_1 z_2 (h)_+ = u_1 u_2 φ(0)/|w| for h = ⟨w, x⟩, by two integrations by parts."""
     theta = nearly_kept()

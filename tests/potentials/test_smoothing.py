@@ -219,6 +219,7 @@ def test_waves_damped_by_wide_noise_keep_twelve_digits(activation):
         assert np.all(distance(numbers, expected) <= 1e-12 * size)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("activation", INTEGRATED, ids=name)
 def test_quadrature_is_exact_to_ten_digits_of_the_activations_scale(activation):
     for (m, s), numbers in zip(GRID, computed(activation, GRID), strict=True):

@@ -68,6 +68,7 @@ def test_a_louder_network_has_the_risk_of_louder_outputs():
     assert got.risk == pytest.approx(np.mean(f**2), rel=1e-13)
 
 
+@pytest.mark.slow
 def test_lazy_is_the_root_of_the_width():
     lazy = replace(PLAIN, alpha="lazy")
     run = wl.solve(lazy, wl.SGD(9, 0.01), 0.05, save=2)

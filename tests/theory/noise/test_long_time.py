@@ -69,6 +69,7 @@ def test_what_noise_costs_linear_neurons_is_half_of_D_over_beta():
     assert cold.lowest <= 0.5 * 0.5 / 1.5 + 1e-12
 
 
+@pytest.mark.slow
 def test_what_noise_costs_is_bounded_by_its_certificates():
     cold = wl.cooling(classes(), [10.0, 100.0, 1000.0])
     assert np.all(cold.excess <= cold.certificate + 1e-12) and np.all(np.diff(cold.excess) < 0)
