@@ -71,6 +71,7 @@ def test_seeds_of_every_dynamics_are_the_runs_they_would_be_alone(method, beta):
         np.testing.assert_allclose(found["risk"].sel(seed=seed, delta=0.6), alone.risk, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [math.inf, pytest.param(20.0, marks=pytest.mark.slow)])
 def test_seeds_of_sgd_are_the_runs_they_would_be_alone(beta):
     """Five seeds, in parts of four: the places left over do no harm."""

@@ -160,7 +160,7 @@ def test_without_ridge_the_limit_of_a_linear_neuron_stands_still():
     np.testing.assert_allclose(got.final.theta, 0.8, rtol=0, atol=ROUNDING)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [wl.ParticleFlow(5), wl.MeanField(5), wl.ParticleFlow(5, "reduced")], ids=str)
 def test_outer_weights_of_constant_neurons_follow_their_own_exact_solution(method):
     """σ = 1: σ* = a, R = 1 + ā². w feels the ridge alone."""

@@ -35,6 +35,7 @@ def few(number):
     return classes_full(rng, (3,), ("relu",)) if number % 3 == 1 else empirical_full(rng, ("tanh",))
 
 
+@pytest.mark.slow
 def test_a_dozen_random_problems_are_as_right_as_they_say():
     for problem in map(few, range(12)):
         assert not wrong(problem.verdict())

@@ -60,6 +60,7 @@ def within(samples, expected, errors=4):
     return abs(np.mean(samples) - expected) <= errors * np.std(samples) / math.sqrt(len(samples))
 
 
+@pytest.mark.slow
 @CASES
 def test_reduced_U_is_full_U_averaged_over_rotations(case):
     full, reduced = wl.landscape(case), averaged(case)

@@ -142,7 +142,7 @@ def test_mean_squares_are_integrals_of_the_square(activation):
             assert float(moment) == pytest.approx(expected, abs=1e-11 * (1 + expected))
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", BENT, ids=ac.name_of)
 def test_the_mean_square_of_a_bent_line_has_the_derivatives_of_its_integral(activation):
     """½ ∂_m E σ² = E σσ', ½ ∂_s E σ² = s E σ'² + Σ_j δ_j σ(t_j) φ(z_j) by parts, without cancellation as s → 0."""

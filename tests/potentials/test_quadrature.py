@@ -64,7 +64,7 @@ def test_small_noise_gives_derivatives(activation):
     np.testing.assert_allclose(mean_value(activation, m, jnp.zeros_like(m)), activation(m), rtol=0, atol=1e-14)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", [WAVY, KINKED], ids=lambda a: a.name)
 def test_points_outside_of_the_table_are_integrated_and_do_not_disturb_the_others(activation):
     inside = jnp.asarray([0.1, -1.0]), jnp.asarray([0.5, 2.0])

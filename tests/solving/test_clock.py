@@ -82,7 +82,7 @@ def test_jko_takes_a_shorter_last_step():
     np.testing.assert_allclose(r[1], r[0] / shrink, rtol=1e-9)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [wl.GD(200, 0.03), wl.ParticleFlow(200, noise_step=0.03), wl.NonlinearFlow(200, points=4, noise_step=0.03)],

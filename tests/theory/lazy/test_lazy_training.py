@@ -83,6 +83,7 @@ def by_brute_force(alpha, n):
     return float(np.linalg.norm(f(at) - TARGET / math.sqrt(len(ROWS)))), float(np.linalg.norm(J, 2)), best
 
 
+@pytest.mark.slow
 def test_the_relative_scale_is_that_of_whole_derivatives():
     problem = wl.Problem(wl.data.empirical(ROWS, TARGET), NEURON, wl.initial.paired(PLAIN), alpha=3.0)
     found, (residual, slope, bend) = wl.relative_scale(problem, n=4), by_brute_force(3.0, 4)
