@@ -14,7 +14,17 @@ from widelimit.dynamics.sgd import Iteration
 from widelimit.frozen import Value
 
 ROOT = Path(wl.__file__).parent
-FLOORS = ("errors", "arguments", "compiled", "on_first_use", "frozen", "coordinates", "measures", "problem")
+FLOORS = (
+    "errors",
+    "arguments",
+    "compiled",
+    "on_first_use",
+    "integrals",
+    "frozen",
+    "coordinates",
+    "measures",
+    "problem",
+)
 FLOORS += ("potentials", "solving", "dynamics", "observables", "theory", "experiments", "interfaces", "__main__")
 MODULES = sorted(p for p in ROOT.rglob("*.py") if p != ROOT / "__init__.py")
 FOLDERS = sorted({p.parent for p in MODULES} - {ROOT})

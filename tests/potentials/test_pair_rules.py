@@ -75,6 +75,37 @@ def test_only_pairs_that_are_needed_are_integrated_and_have_slopes():
     np.testing.assert_allclose(corr, wanted[5], atol=1e-13)
 
 
+@pytest.mark.parametrize("s", [1.0, 30.0, 1e3, 1e4])
+def test_a_long_neuron_has_its_mean_square_and_the_kernel_of_the_sign(s):
+    """E tanh² = 1 − E tanh' at every length; E tanh(h) tanh(h') = (2/π) asin c + O(1/s²) for m = 0, |c| < 1."""
+    deviations, corr = jnp.full(32, s), jnp.asarray(np.resize([1.0, 0.999, 0.9, -0.8], 32))
+    found = rule(ac.tanh, Pair(jnp.zeros(32), deviations, jnp.zeros(32), deviations, corr))
+    own = mean_square(ac.tanh, jnp.zeros(1), deviations[:1])
+    np.testing.assert_allclose(found[0][corr == 1], np.resize(own, 8), rtol=0, atol=1e-13)
+    if s >= 1e3:
+        apart = np.abs(found[0] - 2 / np.pi * np.arcsin(corr))[corr < 1]
+        assert apart.max() < 4 / (s**2 * np.sqrt(1 - 0.999**2))
+        assert apart.max() > 1e-2 / s**2  # the correction itself is seen
+    np.testing.assert_allclose(found[5] / (s * s), _mean_slopes(s, np.asarray(corr)), rtol=0, atol=1e-12)
+
+
+def _mean_slopes(s, corr):
+    """E σ'(h) σ'(h') of tanh for m = 0: panels of NumPy around 0, where both slopes are not 0."""
+    edges = np.unique([sign * 2.0**k / s for k in range(-3, 6) for sign in (-1, 1)] + [0.0])
+    x, w = np.polynomial.legendre.leggauss(24)
+    half = np.diff(edges)[:, None] / 2
+    g, w = (edges[:-1, None] + half * (1 + x)).ravel(), (half * w).ravel()
+    slope = 1 / np.cosh(np.clip(s * g, -300, 300)) ** 2
+    found = []
+    for c in corr:
+        if c == 1:
+            found.append(w @ (slope**2 * np.exp(-g * g / 2)) / np.sqrt(2 * np.pi))
+            continue
+        joint = np.exp(-(g[:, None] ** 2 - 2 * c * g[:, None] * g + g**2) / (2 * (1 - c * c)))
+        found.append((w * slope) @ joint @ (w * slope) / (2 * np.pi * np.sqrt(1 - c * c)))
+    return np.array(found)
+
+
 def test_a_kernel_joins_series_and_rule_without_a_seam():
     """tanh: at s = 3 the series is short of digits near |c| = 1, at s = 1 nowhere."""
     m, corr = jnp.asarray([0.4, -0.3]), jnp.asarray([[1.0, 0.999], [0.5, -1.0]])

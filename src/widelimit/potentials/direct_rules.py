@@ -5,10 +5,11 @@
     m, s   mean and deviation, one shape        g   nodes of a rule        n   its size
 
 Scheme: trapezoidal rule on [−12.5, 12.5], which for a function analytic in a strip of width w around the real axis
-converges like exp(−2πw/(s h)), h the spacing; between kinks, Gauss–Legendre panels. A ladder of rules is kept. For the
-first the largest s is measured up to which it agrees with a rule of twice its size to 1e−12; the reach of the others
-follows, being proportional to their size, which is checked with a smaller one. At run time the smallest rule sufficient
-for every point is used.
+converges like exp(−2πw/(s h)), h the spacing; between kinks, Gauss–Legendre panels. For the first rule the largest s is
+measured up to which it agrees with a rule of twice its size to 1e−12, which a smaller one confirms. For larger s there
+is another: panels that follow the function (widelimit.potentials.line_panels), or a rule of eight times the size, whose
+reach is eight times as far, for a function that oscillates far out. At run time the first rule is used if it is
+sufficient for every point.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ from jax import Array
 from jax.custom_batching import custom_vmap
 
 from widelimit.errors import InputError, require
+from widelimit.integrals import gauss
 from widelimit.potentials.chunks import by_chunks
 from widelimit.potentials.hermite import orthonormal_hermite
+from widelimit.potentials.line_panels import POINTS, line_panels
 from widelimit.problem.activations import General
 from widelimit.problem.activations.kinks import slope_of
 from widelimit.problem.activations.on_host import on_host
@@ -102,7 +105,7 @@ def trapezoid(rule: Rule, count: int) -> tuple[np.ndarray, np.ndarray]:
 def _panels(bends: tuple[float, ...], rule: Rule, m: ArrayLike, s: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     """Gauss–Legendre nodes between the kinks, and their weights with the normal density in them, (n, nodes)."""
     xp = _module(m)
-    x, w = _legendre(rule.n // 8)
+    x, w = gauss(rule.n // 8)
     breaks = xp.clip((np.array(bends) - m) / xp.maximum(s, 1e-300), -rule.reach, rule.reach)
     end = xp.full(m.shape, rule.reach)
     edges = xp.concatenate([-end, breaks, end], axis=1)
@@ -112,26 +115,24 @@ def _panels(bends: tuple[float, ...], rule: Rule, m: ArrayLike, s: ArrayLike) ->
     return g.reshape(len(m), -1), weights.reshape(len(m), -1)
 
 
-@lru_cache(maxsize=256)
-def _legendre(n: int) -> tuple[np.ndarray, np.ndarray]:
-    x, w = np.polynomial.legendre.leggauss(n)
-    return x, w
-
-
 def _climb(activation: General, of: Integrand, count: int, m: Array, s: Array) -> Array:
     """Moments by the smallest rule that reaches the largest s, at a bounded number of points at a time."""
-    rung = jnp.searchsorted(np.array(ladder(activation)[:-1]), _largest(jax.lax.stop_gradient(s)))
+    first = _largest(jax.lax.stop_gradient(s)) <= ladder(activation)[0]
     rows = jnp.stack([m.ravel(), s.ravel()], axis=-1)
 
-    def by(n: int) -> Callable[[Array], Array]:
-        size = min(VALUES // n, len(rows))
+    def by(of: Integrand, rule: Rule) -> Callable[[Array], Array]:
+        nodes = rule.n // 8 * (len(of.bends) + 1) * max(1, count // 16) if of.bends else rule.n
+        size = min(max(VALUES // nodes, 1), len(rows))
         return lambda rows: by_chunks(
-            lambda some: moments(of, Rule(n), count, some[:, 0], some[:, 1]),
+            lambda some: moments(of, rule, count, some[:, 0], some[:, 1]),
             jnp.pad(rows, ((0, -len(rows) % size), (0, 0))),
             size,
         )[: len(rows)]
 
-    return jax.lax.switch(rung, [by(n) for n in RUNGS], rows).reshape(*m.shape, count)
+    wide = by(of, Rule(RUNGS[1]))
+    if follows(activation):
+        wide = by(of._replace(bends=tuple(line_panels(activation).edges)), Rule(8 * POINTS))
+    return jax.lax.cond(first, by(of, Rule(RUNGS[0])), wide, rows).reshape(*m.shape, count)
 
 
 @custom_vmap
@@ -147,7 +148,7 @@ def _(size: int, batched: list[bool], s: Array) -> tuple[Array, bool]:
 
 @lru_cache(maxsize=64)
 def ladder(activation: General) -> tuple[float, ...]:
-    """The largest s that each of RUNGS can be trusted with; refuse a function that no rule can integrate."""
+    """The largest s that each of the two rules can be trusted with; refuse a function that none can integrate."""
     with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
         _check_kinks(activation)
         of = [
@@ -161,7 +162,17 @@ def ladder(activation: General) -> tuple[float, ...]:
             f"converge to {AGREEMENT:g}: list the points where its slope jumps in "
             "activations.custom(function, kinks=[...])."
         )
-    return tuple(second * n / RUNGS[0] for n in RUNGS)
+    return second, max(second * RUNGS[1] / RUNGS[0], _followed(activation))
+
+
+def _followed(activation: General) -> float:
+    """The largest s that panels following the function can be trusted with, for means |m| ≤ REACH s."""
+    return line_panels(activation).farthest / (2 * REACH)
+
+
+def follows(activation: General) -> bool:
+    """Whether the rule for larger s has such panels."""
+    return ladder(activation)[1] == _followed(activation)
 
 
 def _check_kinks(activation: General) -> None:

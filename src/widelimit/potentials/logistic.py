@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from widelimit.integrals import gauss
 from widelimit.potentials.chunks import by_chunks
 from widelimit.potentials.normal import density, tail
 from widelimit.potentials.quadrature import mean_value
@@ -191,7 +192,7 @@ def _square_of_tanh(m: Array, s: Array) -> Array:
 
 def owen(h: Array, a: Array) -> Array:
     """T(h, a) = (1/2π) ∫_0^a e^{−h²(1+x²)/2}/(1+x²) dx for 0 ≤ a ≤ 1, by 20 Gauss points."""
-    x, w = np.polynomial.legendre.leggauss(20)
+    x, w = gauss(20)
     square = 1 + (a[..., None] * (x + 1) / 2) ** 2
     return a / (4 * math.pi) * jnp.sum(w * jnp.exp(-0.5 * (h * h)[..., None] * square) / square, axis=-1)
 

@@ -25,7 +25,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.integrate import quad
+
+from widelimit.integrals import gauss, integrate
 
 FAR = 39.0  # φ(39) underflows in double precision
 NEAR = 0.925  # correlation from which L is integrated from 1
@@ -45,14 +46,14 @@ def tail(z: Array) -> Array:
 def _hinge_series() -> np.ndarray:
     """Chebyshev coefficients of (1 + z)² g(z), g(z) = ∫_0^∞ t exp(−zt − t²/2) dt, in v = (z − 3)/(z + 3)."""
 
-    def scaled(v: float) -> float:
-        z = 3 * (1 + v) / (1 - v)
-        integral, _ = quad(lambda u: u * math.exp(-u - 0.5 * (u / (1 + z)) ** 2 + u / (1 + z)), 0, 90, epsrel=2e-14,
-                           epsabs=0, limit=200)  # fmt: skip
-        return integral
-
     nodes = np.polynomial.chebyshev.chebpts1(40)
-    return np.polynomial.chebyshev.chebfit(nodes, [scaled(v) for v in nodes], 32)
+    z = 3 * (1 + nodes) / (1 - nodes)
+
+    def scaled(u: np.ndarray) -> np.ndarray:
+        t = u[:, None] / (1 + z)
+        return u[:, None] * np.exp(-u[:, None] - 0.5 * t**2 + t)
+
+    return np.polynomial.chebyshev.chebfit(nodes, integrate(scaled, np.linspace(0.0, 90.0, 31)).values, 32)
 
 
 @jax.custom_jvp
@@ -95,7 +96,7 @@ def _bivariate_tail_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
 
 def _sum_nodes(term: Callable[[Array], Array], like: Array) -> Array:
     """∫_0^1 term(x) dx by 20 Gauss points."""
-    x, w = np.polynomial.legendre.leggauss(20)
+    x, w = gauss(20)
 
     def add(total: Array, rule: tuple[Array, Array]) -> tuple[Array, None]:
         node, weight = rule

@@ -8,11 +8,12 @@
 Scheme: for every g of a rule a rule in g'. The rules are those of widelimit.potentials.direct_rules, evenly spaced, or
 Gauss–Legendre between the kinks, on equal parts of [−12.5, 12.5], as many as the deviations max(s, s') and q s' need:
 how far a rule reaches is measured there for every σ. Panels in g end where h meets a kink, and around the place where
-h' does at g' = 0, where the mean over g' bends within a few q/|c|.
+h' does at g' = 0, where the mean over g' bends within a few q/|c|. Where equal parts would be many, panels follow the
+function instead (widelimit.potentials.line_panels): they end where h, and h' at g' = 0, meet one of its edges.
 
-A panel has at most MOST parts, which serve deviations up to `largest_deviation`, a few hundreds for tanh; what is lost
-beyond is stated in widelimit.potentials.beyond_rules. Beyond FAR times as much a quarter of K may be lost: neurons that
-long are diverging, and K is not a number.
+A panel has at most MOST parts, and panels that follow a function reach as far as they were made for: deviations up to
+`largest_deviation`, 10⁵ for tanh. What is lost beyond is stated in widelimit.potentials.beyond_rules. Beyond FAR times
+as much a quarter of K may be lost: neurons that long are diverging, and K is not a number.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.potentials.direct_rules import REACH, RUNGS, ladder
+from widelimit.integrals import gauss
+from widelimit.potentials.direct_rules import REACH, RUNGS, follows, ladder
+from widelimit.potentials.line_panels import line_panels
 from widelimit.potentials.normal import density
 from widelimit.problem.activations import Activation, General
 
@@ -35,6 +38,7 @@ EVEN, GAUSS = 48, RUNGS[0] // 8  # nodes of a part, without kinks and between th
 PRODUCT = math.sqrt(2)  # by which a product σσ' asks for more nodes than σ: frequencies of Gaussian decay add
 LAYER = 8.5  # standard deviations, beyond which a kink is not felt
 PAIRS = 32  # at a time
+LONGEST = 4.0  # part of a panel that follows the function: the density is resolved on it
 MOST = 512  # parts of a panel
 FAR = 20.0  # times the largest deviation that the rules serve
 
@@ -50,23 +54,33 @@ class Pair(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Nodes x and weights of a part [0, 1], the largest product of s and a length that they serve, and the kinks."""
+    """Nodes x and weights of a part [0, 1], the largest product of s and a length that they serve, and the kinks.
+
+    wide    the same of a panel that follows the function
+    edges   of such panels, the kinks among them
+    near    the same number of edges, each moved on to the next kink or to ∞
+    """
 
     x: np.ndarray
     weights: np.ndarray
     reach: float
     bends: np.ndarray
+    wide: tuple[np.ndarray, np.ndarray]
+    edges: np.ndarray
+    near: np.ndarray
 
 
 @lru_cache(maxsize=64)
 def parts_of(activation: General) -> Parts:
     """The rule of a function."""
     first, bends = ladder(activation)[0] / PRODUCT, np.array(activation.bends)
-    if not bends.size:
-        spacing = 2 * REACH / RUNGS[0]
-        return Parts((np.arange(EVEN) + 0.5) / EVEN, np.full(EVEN, 1 / EVEN), first * EVEN * spacing, bends)
-    x, weights = np.polynomial.legendre.leggauss(GAUSS)
-    return Parts((1 + x) / 2, weights / 2, first * REACH, bends)
+    edges = line_panels(activation).edges if follows(activation) else bends
+    near = np.append(bends, np.inf)[np.searchsorted(bends, edges)]
+    nodes, reach = (GAUSS, first * REACH) if bends.size else (EVEN, first * EVEN * 2 * REACH / RUNGS[0])
+    x, weights = gauss(nodes)
+    wide = (1 + x) / 2, weights / 2
+    own = wide if bends.size else ((np.arange(EVEN) + 0.5) / EVEN, np.full(EVEN, 1 / EVEN))
+    return Parts(*own, reach, bends, wide, edges, near)
 
 
 def as_function(activation: Activation) -> General:
@@ -76,7 +90,8 @@ def as_function(activation: Activation) -> General:
 
 def largest_deviation(activation: Activation) -> float:
     """ŝ, the largest deviation that the rules can cut into small enough parts."""
-    return parts_of(as_function(activation)).reach * MOST / (2 * REACH)
+    sigma = as_function(activation)
+    return max(parts_of(sigma).reach * MOST / (2 * REACH), ladder(sigma)[1] if follows(sigma) else 0.0)
 
 
 def by_rule(activation: Activation, at: Pair, needed: Array) -> Array:
@@ -131,11 +146,11 @@ def value_and_slopes(activation: Activation, at: Pair) -> Array:
         )  # fmt: skip
         return jnp.stack([jnp.sum(w * x, axis=1) for x in both])
 
-    width = LAYER * q / jnp.maximum(jnp.abs(corr), 0.5)
-    middle = _scores(rule, m2, s2 * corr)
-    breaks = [_scores(rule, m, s), middle - width, middle, middle + width]
-    edges = jnp.sort(_edges(jnp.concatenate(breaks, axis=1)), axis=0)
-    return jnp.where(far, jnp.nan, _sum_parts(rule, edges, jnp.maximum(at.s, at.s2), term))
+    width, middle = LAYER * q / jnp.maximum(jnp.abs(corr), 0.5), _scores(rule.bends, m2, s2 * corr)
+    wide = _many_parts(rule, jnp.maximum(jnp.max(at.s), jnp.max(at.s2)))
+    lines = [_scores(_lines(rule, wide), *h) for h in ((m, s), (m2, s2 * corr))]
+    edges = jnp.sort(_edges(jnp.concatenate([*lines, middle - width, middle + width], axis=1)), axis=0)
+    return jnp.where(far, jnp.nan, _sum_parts(rule, wide, edges, jnp.maximum(at.s, at.s2), term))
 
 
 def _given(rule: Parts, sigma: General, mean: Array, deviation: Array) -> Array:
@@ -145,8 +160,24 @@ def _given(rule: Parts, sigma: General, mean: Array, deviation: Array) -> Array:
         value, slope = _jet(sigma, mean[..., None] + deviation[..., None] * g)
         return jnp.stack([jnp.sum(w * x, axis=-1) for x in (value, slope, g * slope)])
 
-    edges = _edges(_scores(rule, mean[..., None], deviation[..., None]))
-    return _sum_parts(rule, edges, deviation, term)
+    def between(lines: Array | np.ndarray, wide: Array | bool) -> Array:
+        edges = _edges(_scores(lines, mean[..., None], deviation[..., None]))
+        return _sum_parts(rule, wide, edges, deviation, term)
+
+    if len(rule.edges) == len(rule.bends):
+        return between(rule.bends, False)
+    wide = _many_parts(rule, jnp.max(deviation))
+    return jax.lax.cond(wide, lambda: between(_lines(rule, wide), wide), lambda: between(rule.bends, False))
+
+
+def _many_parts(rule: Parts, deviation: Array) -> Array:
+    """Whether equal parts would be more than the panels that follow the function."""
+    return (len(rule.edges) > len(rule.bends)) & (2 * REACH * deviation > rule.reach * len(rule.edges))
+
+
+def _lines(rule: Parts, wide: Array) -> Array:
+    """Where h ends a panel."""
+    return jnp.where(wide, rule.edges, rule.near)
 
 
 def _jet(sigma: General, x: Array) -> tuple[Array, Array]:
@@ -154,10 +185,10 @@ def _jet(sigma: General, x: Array) -> tuple[Array, Array]:
     return jax.jvp(sigma, (x,), (jnp.ones_like(x),))
 
 
-def _scores(rule: Parts, mean: Array, deviation: Array) -> Array:
-    """(t − mean)/deviation for every kink t, on the last axis."""
+def _scores(lines: Array | np.ndarray, mean: Array, deviation: Array) -> Array:
+    """(t − mean)/deviation for every line t, on the last axis."""
     safe = jnp.where(jnp.abs(deviation) < 1e-200, 1e-200, deviation)
-    return jnp.clip((rule.bends - mean) / safe, -REACH, REACH)
+    return jnp.clip((lines - mean) / safe, -REACH, REACH)
 
 
 def _edges(breaks: Array) -> Array:
@@ -167,18 +198,24 @@ def _edges(breaks: Array) -> Array:
     return jnp.concatenate([-end, inner, end] if len(inner) else [-end, end])
 
 
-def _sum_parts(rule: Parts, edges: Array, deviation: Array, term: Callable[[Array, Array], Array]) -> Array:
+def _sum_parts(
+    rule: Parts, wide: Array | bool, edges: Array, deviation: Array, term: Callable[[Array, Array], Array]
+) -> Array:
     """Σ over panels and their parts of term(nodes, weights × density), both (…, nodes) for edges (panels + 1, …)."""
-    load = jnp.max(jnp.diff(edges, axis=0) * deviation, axis=range(1, edges.ndim)) / rule.reach
-    parts = jnp.clip(jnp.ceil(load), 1, MOST).astype(int)
+    lengths, inside = jnp.diff(edges, axis=0), range(1, edges.ndim)
+    load = jnp.where(
+        wide, jnp.max(lengths, axis=inside) / LONGEST, jnp.max(lengths * deviation, axis=inside) / rule.reach
+    )
+    parts = jnp.where(jnp.max(lengths, axis=inside) > 0, jnp.clip(jnp.ceil(load), 1, MOST), 0).astype(int)
     ends = jnp.cumsum(parts)
+    x, weights = (jnp.where(wide, *both) for both in zip(rule.wide, (rule.x, rule.weights), strict=True))
 
     def add(k: Array | int, total: Array) -> Array:
         panel = jnp.searchsorted(ends, k, side="right")
         left, right = edges[panel][..., None], edges[panel + 1][..., None]
         step = (right - left) / parts[panel]
-        g = left + step * (k - ends[panel] + parts[panel] + rule.x)
-        return total + term(g, step * rule.weights * density(g))
+        g = left + step * (k - ends[panel] + parts[panel] + x)
+        return total + term(g, step * weights * density(g))
 
     shape = jax.eval_shape(partial(add, 0), jnp.zeros(())).shape
     return jax.lax.fori_loop(0, ends[-1], add, jnp.zeros(shape))

@@ -23,6 +23,7 @@ from jax import Array
 from scipy.special import ndtr, ndtri
 
 from widelimit.errors import require
+from widelimit.integrals import panel_rule
 from widelimit.problem.data.nodes import Rule, wide_normals
 from widelimit.problem.initial import Explicit, Factor, Paired
 from widelimit.problem.problem import Problem
@@ -188,9 +189,9 @@ def _gauss_nodes(points: int) -> Rule:
 
 def _normal_panel(points: int, reach: float) -> Rule:
     """Gauss–Legendre nodes of the standard normal law on [−reach, reach], (m, 1), and weights that sum to 1."""
-    x, w = np.polynomial.legendre.leggauss(points)
-    weights = w * np.exp(-0.5 * (reach * x) ** 2)
-    return (reach * x)[:, None], weights / weights.sum()
+    x, w = (part[0] for part in panel_rule(np.array([-reach, reach]), points))
+    weights = w * np.exp(-0.5 * x**2)
+    return x[:, None], weights / weights.sum()
 
 
 PLACEMENTS = {"quantile": _quantile_nodes, "gauss": _gauss_nodes}

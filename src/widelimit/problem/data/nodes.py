@@ -21,6 +21,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtri
 
+from widelimit.integrals import panel_rule
 from widelimit.on_first_use import OnFirstUse
 
 qmc = OnFirstUse("scipy.stats.qmc")
@@ -37,11 +38,9 @@ PANEL = 16  # nodes of a panel
 @lru_cache(maxsize=16)
 def half_line_rule(points: int, law: HalfLaw, *parameters: float) -> Rule:
     """Gauss rule of a law on the half line, its mass normalised to 1: nodes (points,) and weights."""
-    panels = 64
-    x, w = np.polynomial.legendre.leggauss(64)
-    v = ((np.arange(panels)[:, None] + (x + 1) / 2) / panels).ravel()
+    v, w = (part.ravel() for part in panel_rule(np.linspace(0.0, 1.0, 65), 64))
     grid, density = law(v, *parameters)
-    mass = np.tile(w, panels) * density
+    mass = w * density
     alpha, beta = recurrence(grid, mass / mass.sum(), points)
     jacobi = np.diag(alpha) + np.diag(np.sqrt(beta[1:]), 1) + np.diag(np.sqrt(beta[1:]), -1)
     nodes, vectors = np.linalg.eigh(jacobi)
@@ -89,10 +88,8 @@ def tensor(axes: list[Rule]) -> Rule:
 
 def panels(cuts: np.ndarray, density: Callable[[np.ndarray], np.ndarray]) -> Rule:
     """Gauss–Legendre nodes (rows, nodes) between the cuts of every row (rows, m), and weights for a density."""
-    x, w = np.polynomial.legendre.leggauss(PANEL)
-    low, half = cuts[:, :-1, None], np.diff(cuts)[:, :, None] / 2
-    nodes = (low + half * (x + 1)).reshape(len(cuts), -1)
-    weights = (half * w).reshape(len(cuts), -1) * density(nodes)
+    nodes, weights = (part.reshape(len(cuts), -1) for part in panel_rule(cuts, PANEL))
+    weights = weights * density(nodes)
     return nodes, weights / weights.sum(axis=1, keepdims=True)
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from widelimit.integrals import integrate, panel_rule
 from widelimit.theory.approximation.waves import Waves
 from widelimit.theory.learning.spectrum import WithError
 
@@ -23,7 +24,7 @@ NODES = {1: 16, 2: 10, 3: 6}  # of a panel
 EVEN = {1: 120, 2: 24, 3: 12}  # panels of an axis
 OCTAVES = {1: 1, 2: 10, 3: 6}
 GRID = {1: 640, 2: 384, 3: 96}  # points of an axis of x
-HALVINGS, ROUGH = 30, 1e-11  # of a panel; relative disagreement of two rules
+ROUGH = 1e-12  # relative disagreement of a panel with its halves
 LEFT = 1e-9  # of the largest value: f has left the box
 BOXES = (6.0, 9.0, 14.0, 22.0, 35.0, 56.0, 90.0)
 ENDED = 1e-7  # relative, of the transform at the end of its axes
@@ -45,14 +46,14 @@ def first_moment(
     m = len(ranges)
     edges = [_edges(low, high, m) for low, high in ranges]
     if m == 1:
-        edges = [_halved(transform, edges[0])]
+        edges = [integrate(lambda omega: np.abs(omega * transform([omega])), edges[0], ROUGH).edges]
     fine, coarse = (_on_nodes(transform, edges, still, NODES[m] - less) for less in (0, 2))
     value = fine.total
     return FirstMoment(WithError(value, abs(value - coarse.total) + 1e-14 * value), fine)
 
 
 def _on_nodes(transform: Transform, edges: Sequence[np.ndarray], still: Sequence[float], nodes: int) -> Waves:
-    axes = [_panels(e, nodes) for e in edges]
+    axes = [panel_rule(e, nodes) for e in edges]
     masses = transform([omega.ravel() for omega, _ in axes]).ravel()
     grids = np.meshgrid(*(omega.ravel() for omega, _ in axes), indexing="ij")
     shares = np.meshgrid(*(w.ravel() for _, w in axes), indexing="ij")
@@ -67,35 +68,6 @@ def _edges(low: float, high: float, m: int) -> np.ndarray:
     unit = (high - low) / EVEN[m]
     near = [sign * unit * 2.0**-n for n in range(OCTAVES[m]) for sign in (-1, 1)]
     return np.unique([*even[np.abs(even) > 0.5 * unit], *(t for t in (0.0, *near) if low < t < high)])
-
-
-def _panels(edges: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights, (panels, nodes)."""
-    x, w = np.polynomial.legendre.leggauss(nodes)
-    half = np.diff(edges)[:, None] / 2
-    return edges[:-1, None] + half * (x + 1), half * w
-
-
-def _halved(transform: Transform, edges: np.ndarray) -> np.ndarray:
-    """Panels of one axis, halved where two rules disagree on ∫ |ω||f̂|."""
-    kept, total = [edges], 0.0
-    pairs = np.stack([edges[:-1], edges[1:]], axis=1)
-    for _ in range(HALVINGS):
-        sums = []
-        for nodes in (NODES[1], NODES[1] - 4):
-            x, w = np.polynomial.legendre.leggauss(nodes)
-            half = np.diff(pairs, axis=1) / 2
-            omega = pairs[:, :1] + half * (x + 1)
-            size = np.abs(omega) * np.abs(transform([omega.ravel()])).reshape(omega.shape)
-            sums.append((size * half * w).sum(axis=1))
-        total = max(total, float(sums[0].sum()))
-        rough = np.abs(sums[0] - sums[1]) > ROUGH * total
-        if not rough.any():
-            break
-        middles = pairs[rough].mean(axis=1)
-        kept.append(middles)
-        pairs = np.concatenate([np.stack([pairs[rough, 0], middles], 1), np.stack([middles, pairs[rough, 1]], 1)])
-    return np.unique(np.concatenate(kept))
 
 
 def sampled_moment(f: Callable[[np.ndarray], np.ndarray], k: int) -> FirstMoment | None:

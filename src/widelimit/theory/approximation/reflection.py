@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import polygamma
 
+from widelimit.integrals import panel_rule
 from widelimit.theory.approximation.waves import Waves
 from widelimit.theory.learning.spectrum import WithError
 
@@ -42,9 +43,7 @@ def reflected(f: Callable[[np.ndarray], np.ndarray], r: float, cuts: tuple[float
     """The waves of f on [−r, r]; cuts are where its slope bends."""
     panels = math.ceil(2 * TERMS * math.pi / PANEL)
     edges = np.unique([*np.linspace(-r, r, panels + 1), *(t for t in cuts if abs(t) < r)])
-    x, w = np.polynomial.legendre.leggauss(POINTS)
-    half = np.diff(edges)[:, None] / 2
-    nodes, weights = (edges[:-1, None] + half * (x + 1)).ravel(), (half * w).ravel()
+    nodes, weights = (part.ravel() for part in panel_rule(edges, POINTS))
     y, ends = f(nodes) * weights, f(np.array([-r, r]))
     j = np.arange(TERMS)
     even, odd = j * math.pi / r, (j + 0.5) * math.pi / r

@@ -35,6 +35,7 @@ from jax import Array
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
+from widelimit.integrals import panel_rule
 from widelimit.potentials.beyond_rules import kernels_reach
 from widelimit.potentials.normal import FAR
 from widelimit.potentials.pair_kernels import POINT, Pair, kernel
@@ -202,11 +203,9 @@ def levels_of(law: ScalarLaw | None, absent: float, nodes: int = 2, kinks: Seque
     if factor.atoms is not None:
         return Levels(np.array([v for (v,), _ in factor.atoms]), np.array([p for _, p in factor.atoms]), 0.0)
     assert factor.curve is not None
-    x, weights = np.polynomial.legendre.leggauss(nodes)
     edges = np.unique([0.0, *(_share_below(t, factor.curve) for t in kinks), 1.0])
-    width = np.diff(edges)[:, None]
-    levels = (edges[:-1, None] + width * (1 + x) / 2).ravel()
-    return Levels(factor.curve(ndtri(levels)[:, None])[:, 0], (width * weights / 2).ravel(), 0.0)
+    levels, weights = (part.ravel() for part in panel_rule(edges, nodes))
+    return Levels(factor.curve(ndtri(levels)[:, None])[:, 0], weights, 0.0)
 
 
 def _share_below(t: float, curve: Curve) -> float:

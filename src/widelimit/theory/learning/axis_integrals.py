@@ -8,10 +8,8 @@
     g = f √density     what is integrated: g p_k √density and g², so that a large f meets a small density before it
                        overflows
 
-Scheme: panels with Gauss–Legendre nodes; a panel is halved until it agrees with its halves to rounding, at most DEEPEST
-times. The panels reach outwards until g² is negligible on two of them. Errors: the disagreement of the last halving,
-and rounding. A function whose g² does not end, does not settle, or has its mass in the narrowest panels is not square
-integrable.
+Scheme: panels that are halved (widelimit.integrals), outwards until g² is negligible on two of them. A function whose
+g² does not end, does not settle, or has its mass in the narrowest panels is not square integrable.
 """
 
 from __future__ import annotations
@@ -25,21 +23,18 @@ from typing import Protocol
 import numpy as np
 
 from widelimit.errors import InputError, shown
+from widelimit.integrals import integrate, panel_rule
 from widelimit.potentials.hermite import orthonormal_hermite
 from widelimit.problem.activations.kinks import kinks_of_expression, switches
 from widelimit.problem.data.target import Target
 from widelimit.problem.expressions import Expression
 from widelimit.problem.host_values import host_values
 
-POINTS = 20
-DEEPEST, LATE = 64, 40  # halvings; a panel so narrow that only a pole gives it mass
 EDGES = np.array([0.0, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 160,
                   200, 240, 300])  # fmt: skip
 ALWAYS = 16.0  # looked at, however small
 NEGLIGIBLE = 1e-20  # of ‖f‖²
 SETTLED = 0.1  # an error of ‖f‖² beyond this share: it does not exist
-ROUNDING = 8 * np.finfo(float).eps
-MOST = 50_000  # panels
 OVERFLOW = 1e150  # of g, whose square is integrated
 
 
@@ -97,69 +92,45 @@ class AxisIntegrals:
 def axis_integrals(f: Target, order: int, axis: Coordinate) -> AxisIntegrals:
     """The integrals of a function of one variable; refuse one that has none."""
     kinks = kinks_of_expression(f) if isinstance(f, Expression) and switches(f) else ()
-    x, w = np.polynomial.legendre.leggauss(POINTS)
 
-    def on(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Integrals over panels, (panels, K + 2), and those of the absolute values."""
-        half = (high - low)[:, None] / 2
-        u = low[:, None] + half * (x + 1)
+    def terms(u: np.ndarray) -> np.ndarray:
+        """g p_k √density and g², (n, K + 2)."""
         z, root = axis.z(u), axis.root(u)
         with np.errstate(all="ignore"):
-            g = host_values(f, z.reshape(-1, 1)).reshape(z.shape) * root
+            g = host_values(f, z[:, None]) * root
         if not (np.abs(g) < OVERFLOW).all():
             raise _refused(f)
-        terms = np.concatenate([g[..., None] * axis.polynomials(z, order) * root[..., None], g[..., None] ** 2], -1)
-        weights = (half * w)[..., None]
-        return (terms * weights).sum(axis=1), (np.abs(terms) * weights).sum(axis=1)
+        return np.concatenate([(g * root)[:, None] * axis.polynomials(z, order), g[:, None] ** 2], axis=1)
 
-    low, high = _reach(on, axis.end, f)
-    for t in map(axis.u, kinks):
-        inside = (low < t) & (t < high)
-        low = np.concatenate([low, np.full(inside.sum(), t)])
-        high = np.concatenate([np.where(inside, t, high), high[inside]])
-    coarse, sizes = on(low, high)
-    values, errors, absolute = np.zeros(order + 2), np.zeros(order + 2), sizes.sum(axis=0)
-    for level in range(DEEPEST):
-        middle = (low + high) / 2
-        fine, more = on(np.concatenate([low, middle]), np.concatenate([middle, high]))
-        absolute = np.maximum(absolute, more.sum(axis=0))
-        left, right = np.split(fine, 2)
-        apart = np.abs(left + right - coarse)
+    def sizes(absolute: np.ndarray) -> np.ndarray:
         norm = max(absolute[-1], 1e-300)
-        scale = np.append(np.full(order + 1, math.sqrt(norm)), norm)
-        rough = (apart > ROUNDING / 64 * scale).any(axis=1) & (level < DEEPEST - 1)
-        values += (left + right)[~rough].sum(axis=0)
-        errors += apart[~rough].sum(axis=0)
-        if not rough.any():
-            break
-        low, high = np.concatenate([low[rough], middle[rough]]), np.concatenate([middle[rough], high[rough]])
-        coarse = np.concatenate([left[rough], right[rough]])
-        left_over = coarse[:, -1].sum()
-        if len(low) > MOST or (level == LATE and left_over > SETTLED * (values[-1] + left_over)):
-            raise _refused(f)
-    if errors[-1] > SETTLED * values[-1]:
+        return np.append(np.full(order + 1, math.sqrt(norm)), norm)
+
+    edges = _reach(lambda u: terms(u)[:, -1], axis.end, f)
+    inside = [t for t in map(axis.u, kinks) if edges[0] < t < edges[-1]]
+    found = integrate(terms, np.unique([*edges, *inside]), sizes=sizes)
+    if max(found.errors[-1], found.narrow[-1]) > SETTLED * found.values[-1]:
         raise _refused(f)
-    return AxisIntegrals(values, errors + ROUNDING * absolute)
+    return AxisIntegrals(found.values, found.errors)
 
 
-def _reach(on: Callable[..., tuple[np.ndarray, np.ndarray]], end: float, f: Target) -> tuple[np.ndarray, np.ndarray]:
-    """Panels on both sides, outwards until g² is negligible, or the axis ends."""
-    panels: list[tuple[float, float]] = []
+def _reach(square: Callable[[np.ndarray], np.ndarray], end: float, f: Target) -> np.ndarray:
+    """Edges of panels on both sides, outwards until g² is negligible, or the axis ends."""
+    edges: list[float] = []
     for side in (-1.0, 1.0):
         total, quiet, done = 0.0, 0, False
         for a, b in itertools.pairwise(EDGES.tolist()):
-            low, high = sorted((side * a, side * min(b, end)))
-            size = float(on(np.array([low]), np.array([high]))[1][0, -1])
+            nodes, weights = panel_rule(side * np.array([a, min(b, end)]))
+            size = abs(float(square(nodes[0]) @ weights[0]))
             total += size
             quiet = quiet + 1 if size <= NEGLIGIBLE * total else 0
-            panels.append((low, high))
+            edges += [side * a, side * min(b, end)]
             done = (quiet >= 2 and b >= ALWAYS) or b >= end
             if done:
                 break
         if not done:
             raise _refused(f)
-    lows, highs = np.array(panels).T
-    return lows, highs
+    return np.unique(edges)
 
 
 def _refused(f: Target) -> InputError:

@@ -25,20 +25,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
-from scipy.integrate import quad, solve_ivp
+from scipy.integrate import solve_ivp
 
 from widelimit.arguments import answer_of, array_of
 from widelimit.errors import is_finite, require, require_count, require_positive
 from widelimit.frozen import public_names
+from widelimit.integrals import integrate
 from widelimit.potentials.labels import hermite_coefficients
 from widelimit.potentials.smoothing import smoothed
+from widelimit.potentials.square_moments import mean_square
 from widelimit.problem import activations
 from widelimit.problem.activations import Activation, Choice, Polynomial
-from widelimit.problem.data.nodes import normal_half, symmetric_rule
 from widelimit.problem.expressions import Terms
 
 ORDER = 80  # of the coefficients of what is no polynomial
-NODES = 400  # of the norms E φ² and E σ²
+TIMES = 1e-12  # relative error of a time, on each panel
 SMALL = 1e-10  # of the norms: a product below it counts as 0
 
 
@@ -80,8 +81,10 @@ class LinkPair:
         between = np.geomspace(start, stop, 400)
         if (self.velocity(between) <= 0).any():
             return math.inf
-        return float(quad(lambda u: math.exp(u) / self.velocity(math.exp(u)), math.log(start), math.log(stop),
-                          limit=200)[0])  # fmt: skip
+        steps = integrate(
+            lambda u: np.exp(u) / self.velocity(np.exp(u)), np.linspace(math.log(start), math.log(stop), 21), TIMES
+        )
+        return float(steps.values[0])
 
 
 def link_of(choice: Choice) -> Activation:
@@ -119,9 +122,8 @@ def _series(form: Activation, order: int) -> _Series:
         return _Series(
             all_orders[: order + 1], float(all_orders @ all_orders), float(np.sum(all_orders[order + 1 :] ** 2))
         )
-    z, p = symmetric_rule(NODES, normal_half)
     known = np.asarray(smoothed(form, order, jnp.zeros(()), jnp.ones(())))
-    square = float(p @ np.asarray(form(jnp.asarray(z))) ** 2)
+    square = float(mean_square(form, jnp.zeros(()), jnp.ones(())))
     good = math.isfinite(square) and bool(np.isfinite(known).all())
     require(good, "a link must be square integrable under a normal law", form, "try 'h3(z)'")
     known = np.where(np.abs(known) > SMALL * math.sqrt(square), known, 0.0)

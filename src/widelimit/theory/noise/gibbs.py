@@ -30,6 +30,7 @@ import numpy as np
 
 from widelimit.arguments import instance_of
 from widelimit.errors import InputError, require, require_count
+from widelimit.integrals import gauss
 from widelimit.measures import Cloud, Density, Measure
 from widelimit.observables.density import binned_density
 from widelimit.potentials.feature_landscape import FeatureLandscape
@@ -246,7 +247,7 @@ def _check(problem: Problem, points: Any) -> None:
 
 def _interpolated(nodes: np.ndarray, mass: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The density at x from the masses of the nodes of whole panels, by its logarithm on each panel; 0 between them."""
-    unit, w = np.polynomial.legendre.leggauss(PER_PANEL)
+    unit, w = gauss(PER_PANEL)
     to_orders = (np.arange(PER_PANEL) + 0.5)[:, None] * w * np.polynomial.legendre.legvander(unit, PER_PANEL - 1).T
     panels = nodes.reshape(-1, PER_PANEL)
     middle, half = panels.mean(axis=1), np.ptp(panels, axis=1) / np.ptp(unit)

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from widelimit.integrals import gauss
+
 PER_PANEL = 16
 OCTAVES = 12
 FEWEST = 5  # panels of a half axis at first
@@ -46,7 +48,7 @@ class Panels:
 
     def rule(self, points: int = PER_PANEL) -> tuple[np.ndarray, np.ndarray]:
         """Nodes (B, points, …, k) and weights (B, points, …)."""
-        x, w = np.polynomial.legendre.leggauss(points)
+        x, w = gauss(points)
         count, k = self.blocks.shape
         sides, weights = [], np.ones((count, *(1,) * k))
         for c, edges in enumerate(self.edges):
@@ -118,7 +120,7 @@ def _on(panels: Panels, exponent: Exponent) -> np.ndarray:
 
 def _tails(e: np.ndarray) -> np.ndarray:
     """(t/m)² of every block along every axis, (k, B, V)."""
-    x, w = np.polynomial.legendre.leggauss(PER_PANEL)
+    x, w = gauss(PER_PANEL)
     orders = np.arange(PER_PANEL - 2, PER_PANEL)
     last = (orders + 0.5)[:, None] * w * np.polynomial.legendre.legvander(x, PER_PANEL - 1).T[orders]
     inside = tuple(range(1, e.ndim - 1))
