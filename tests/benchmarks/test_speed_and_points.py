@@ -37,8 +37,8 @@ def test_the_stored_scan_is_the_equation():
 @pytest.mark.slow
 def test_convergence_of_the_points_is_measured_and_drawn():
     rows = points.measure(counts=(20, 80), fine=320, t_end=0.2)
-    assert {row.placement for row in rows} == {"quantile", "gauss"}
-    assert all(row.errors[1] < row.errors[0] for row in rows if row.placement == "quantile")
+    assert {row.placement for row in rows} == {"equal", "gauss"}
+    assert all(row.errors[1] < row.errors[0] for row in rows if row.placement == "equal")
     left, right = points.draw(rows).axes
     assert "points" in left.get_xlabel() and len(right.get_lines()) == 2
 

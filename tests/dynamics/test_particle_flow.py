@@ -92,9 +92,9 @@ def test_the_flow_starts_where_sgd_starts(solved):
 @pytest.mark.slow
 def test_reduced_flow_of_the_quantile_points_is_the_mean_field_method():
     p = problem(d=60)
-    points, _ = initial_points(p, 50, "quantile")
+    points, _ = initial_points(p, 50, "equal")
     flow = wl.solve(problem(d=60, start=wl.initial.array(points)), wl.ParticleFlow(50, "reduced"), 1.0, save=5)
-    limit = wl.solve(p, wl.MeanField(50), 1.0, save=5)
+    limit = wl.solve(p, wl.MeanField(50, "equal"), 1.0, save=5)
     np.testing.assert_allclose(flow.risk, limit.risk, rtol=1e-12)
     np.testing.assert_allclose(flow.final.theta, limit.final.theta, rtol=1e-12)
 

@@ -230,7 +230,7 @@ def test_the_limit_is_a_flow_of_quantiles():
     own = radial_classes(SIGMAS["gelu"], d, two_classes(0.6), points=12)
     problem = wl.Problem(wl.data.gaussian_classes(d, 0.6), wl.neurons.ridge("gelu"), wl.initial.gaussian(2.0))
     r = 2.0 / math.sqrt(d) * chi(d).ppf((np.arange(m) + 0.5) / m)[:, None]
-    run = wl.solve(problem, wl.MeanField(m, rtol=1e-10, atol=1e-12), t, save=2)
+    run = wl.solve(problem, wl.MeanField(m, "equal", rtol=1e-10, atol=1e-12), t, save=2)
     np.testing.assert_allclose(np.sort(run.at(0.0).column("r")), r[:, 0], rtol=1e-9)
     wanted = rk4(r, lambda s, x: -2 * own.gradient(x, np.full(m, 1 / m)), t, 40)
     np.testing.assert_allclose(np.sort(run.at(t).column("r")), np.sort(wanted[:, 0]), atol=1e-6)
@@ -244,7 +244,7 @@ def test_tracers_in_the_field_of_the_limit():
     d, m, n, t = 20, 16, 5, 0.8
     own = radial_classes(SIGMAS["gelu"], d, two_classes(0.6), points=16)
     problem = wl.Problem(wl.data.gaussian_classes(d, 0.6), wl.neurons.ridge("gelu"), wl.initial.gaussian(2.0))
-    method = wl.NonlinearFlow(n, points=m, rtol=1e-10, atol=1e-12)
+    method = wl.NonlinearFlow(n, points=m, placement="equal", rtol=1e-10, atol=1e-12)
     run = wl.solve(problem, method, t, save=2, keep="full", seed=4)
     start = run.at(0.0).theta
     r0 = np.linalg.norm(start, axis=1)

@@ -1,4 +1,4 @@
-"""Points on ρ_0 with two or more random coordinates: their moments are those of the law."""
+"""Points on ρ_0: their moments are those of the law."""
 
 import itertools
 import math
@@ -38,12 +38,15 @@ def scalars(data):
 
 A, B = stats.norm(0.5, 2).moment, stats.uniform(0, 3).moment
 STARTS = {  # problem, points asked for, order, moments of every coordinate
+    "r": (start(wl.data.gaussian_classes(40, 0.5)), 400, 8, (radius(40, 40),)),
+    "r in two dimensions, few points": (start(wl.data.gaussian_classes(2, 0.5)), 54, 8, (radius(2, 2),)),
+    "a alone": (start(wl.data.gaussian_classes(math.inf, 0.5), "trained", a=NORMAL), 400, 8, (A, KAPPA.__pow__)),
+    "b alone": (start(wl.data.gaussian_classes(math.inf, 0.5), bias="trained", b=UNIFORM), 60, 8, (B, KAPPA.__pow__)),
     "two radii": (start(wl.data.gaussian_classes(40, 0.5, 15)), 400, 8, (radius(15, 40), radius(25, 40))),
     "u and r": (start(wl.data.single_index(320, "He2(z)")), 400, 8, (kept(320), radius(319, 320))),
-    "a, b and r": (scalars(wl.data.gaussian_classes(40, 0.5)), 400, 6, (A, B, radius(40, 40))),
-    "a, b and r, more points": (scalars(wl.data.gaussian_classes(40, 0.5)), 1000, 8, (A, B, radius(40, 40))),
-    "a, b, u and r": (scalars(wl.data.single_index(40, "He2(z)")), 400, 4, (A, B, kept(40), radius(39, 40))),
-    "four, more points": (scalars(wl.data.single_index(40, "He2(z)")), 4000, 8, (A, B, kept(40), radius(39, 40))),
+    "a, b and r": (scalars(wl.data.gaussian_classes(40, 0.5)), 400, 8, (A, B, radius(40, 40))),
+    "a, b, u and r": (scalars(wl.data.single_index(40, "He2(z)")), 400, 5, (A, B, kept(40), radius(39, 40))),
+    "four, more points": (scalars(wl.data.single_index(40, "He2(z)")), 2000, 8, (A, B, kept(40), radius(39, 40))),
 }
 
 
@@ -52,8 +55,9 @@ def test_all_moments_up_to_the_order_are_those_of_the_law(name):
     """To rounding, relative to the mean of the absolute value: E |Π θ_i^{n_i}| ≤ √E Π θ_i^{2 n_i}."""
     problem, points, order, moments = STARTS[name]
     theta, weights = (np.asarray(x) for x in initial_points(problem, points, "quantile"))
-    assert len(theta) == 2 ** math.ceil(math.log2(points)) and (weights >= 0).all()
-    assert highest_order(*theta.shape) == order
+    random = int(np.sum(np.ptp(theta, axis=0) > 0))
+    assert len(theta) == (points if random == 1 else 2 ** math.ceil(math.log2(points))) and (weights >= 0).all()
+    assert highest_order(len(theta), random) == order
     moments = [cache(f) for f in moments]
     for orders in itertools.product(range(order + 1), repeat=len(moments)):
         if sum(orders) <= order:
@@ -108,3 +112,10 @@ def test_the_weights_do_not_know_the_scale_of_the_start():
 def test_few_points_carry_the_whole_mass(points):
     theta, weights = initial_points(scalars(wl.data.single_index(40, "He2(z)")), points, "quantile")
     assert len(theta) >= points and float(weights.sum()) == pytest.approx(1, abs=1e-14)
+
+
+@pytest.mark.parametrize("data", [wl.data.gaussian_classes(40, 0.5), wl.data.gaussian_classes(40, 0.5, 15)])
+def test_equal_weights_are_there_where_they_are_asked_for(data):
+    theta, weights = initial_points(start(data), 256, "equal")
+    np.testing.assert_array_equal(weights, 1 / 256)
+    assert float(np.mean(np.sum(np.asarray(theta) ** 2, axis=1))) == pytest.approx(KAPPA**2, rel=1e-2)

@@ -39,7 +39,7 @@ def measure(counts: tuple[int, ...] = COUNTS, fine: int = 6400, t_end: float = 1
     for name, values in SETTINGS.items():
         problem = TwoClasses(**values).problem
         reference = _risk(problem, fine, "gauss", t_end)
-        for placement in ("quantile", "gauss"):
+        for placement in ("equal", "gauss"):
             risks = [_risk(problem, m, placement, t_end) for m in counts]
             errors = tuple(float(np.max(np.abs(r / reference - 1))) for r in risks)
             rows.append(Convergence(name, placement, tuple(counts), errors))
@@ -56,7 +56,7 @@ def draw(rows: list[Convergence]) -> Figure:
     names = list(dict.fromkeys(row.setting for row in rows))
     canvas = Figure(figsize=(10.0, 4.0), layout="constrained")
     panels = canvas.subplots(1, len(names), sharey=True, squeeze=False)[0]
-    style = {"quantile": ("o-", "#0072B2", "mid-quantiles"), "gauss": ("s--", "#D55E00", "Gauss nodes")}
+    style = {"equal": ("o-", "#0072B2", "mid-quantiles"), "gauss": ("s--", "#D55E00", "Gauss nodes")}
     for axes, name in zip(panels, names, strict=True):
         for row in rows:
             if row.setting == name:

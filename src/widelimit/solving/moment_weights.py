@@ -7,8 +7,8 @@
     P_α  products of the orthonormal polynomials of the coordinates, of total degree |α|
 
 The order is the highest one, up to ORDER, with no more conditions than m/SHARE (and MOST): weights that meet more of
-them differ too much from one another. So 512 nodes give moments of order 8 in two coordinates, 6 in three, 4 in four;
-order 8 in three takes 1024, in four 4096. Where no weights w ≥ 0 do it, the next lower order.
+them differ too much from one another. So 54 nodes give moments of order 8 in one coordinate, 256 in two, 512 in three,
+2048 in four, where 512 give order 5. Where no weights w ≥ 0 do it, the next lower order.
 
 Scheme: Newton's method on the dual, w = p max(0, 1 + Σ_α λ_α P_α), which is convex and without constraints.
 """
@@ -25,7 +25,7 @@ from widelimit.potentials.damped_newton import Budget, Direction, minimise
 from widelimit.problem.data.nodes import Rule, recurrence
 
 ORDER = 8
-SHARE = 6
+SHARE = 3
 MOST = 500
 EXACT = 1e-12
 BUDGET = Budget(steps=40, shortest=1e-6, rounding=1e-15)

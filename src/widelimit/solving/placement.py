@@ -2,12 +2,13 @@
 
 Scheme: placement of the points.
     no random coordinate   the atoms of ρ_0
-    one, "quantile"        the mid-quantiles u = (j − ½)/m, equal weights
+    "quantile"             the mid-quantiles u = (j − ½)/m of the score of one coordinate, scrambled Sobol points in the
+                           scores of two or more; both of a law a little wider than ρ_0, with weights that make moments
+                           exact (widelimit.solving.moment_weights): of the coordinates themselves, or of the scores
+                           where coordinates depend on one another
+    "equal"                the same points of ρ_0 itself, equal weights
     one, "gauss"           Gauss–Legendre nodes in the normal score x ∈ [−8, 8], weights φ(x): Φ(−8) is 6e−16, and
-                           moments of order 8 are exact to 1e−9
-    two or more            scrambled Sobol points in the scores, a little wider than their law, with weights that make
-                           moments exact (widelimit.solving.moment_weights): of the coordinates themselves, or of the
-                           scores where coordinates depend on one another
+                           moments of order 8 are exact to 1e−9; with two or more coordinates as "quantile"
 Atoms of ρ_0 multiply the points. Gauss nodes are spectral while the flow map is smooth; where it splits the mass at a
 separatrix the error is the mass between two neighbours there, which is smaller for quantiles.
 """
@@ -24,13 +25,14 @@ from scipy.special import ndtr, ndtri
 
 from widelimit.errors import require
 from widelimit.integrals import panel_rule
-from widelimit.problem.data.nodes import Rule, wide_normals
+from widelimit.problem.data.nodes import Rule, sobol_normals, wide_normals
 from widelimit.problem.initial import Explicit, Factor, Paired
 from widelimit.problem.problem import Problem
 from widelimit.solving.moment_weights import moment_weights
 from widelimit.solving.streams import streams
 
 GAUSS_REACH = 8.0
+WIDER = 2.0  # variance of the law whose quantiles have weights: 54 of them have exact moments up to order 8
 FINE, FAR = 200, 12.0  # nodes and reach of the rule that knows the moments of a law
 MOST_ATOMS = 2**14  # each takes a point, at least
 Atom = list[tuple[float, ...] | None]  # a value of every factor, None for one that has a curve
@@ -158,9 +160,12 @@ def _scores(random: list[Factor], points: int, placement: str) -> Rule:
     k = sum(f.scores for f in random)
     if k == 0:
         return np.zeros((1, 0)), np.ones(1)
-    if k == 1:
-        return PLACEMENTS[placement](points)
-    scores, weights = wide_normals(k, points, seed=points)  # so that half as many are others
+    if placement == "equal":
+        return _quantile_nodes(points) if k == 1 else sobol_normals(k, points, seed=points)
+    if k == 1 and placement == "gauss":
+        return _normal_panel(points, GAUSS_REACH)
+    seed = points  # so that half as many are others
+    scores, weights = _wide_quantiles(points) if k == 1 else wide_normals(k, points, seed)
     fine, mass = _normal_panel(FINE, FAR)
     nodes = _independent(random, scores)
     marginals = [(column, mass) for column in _independent(random, np.repeat(fine, k, axis=1)).T]
@@ -182,9 +187,11 @@ def _quantile_nodes(points: int) -> Rule:
     return ndtri((np.arange(points) + 0.5) / points)[:, None], np.full(points, 1 / points)
 
 
-def _gauss_nodes(points: int) -> Rule:
-    """Gauss–Legendre nodes of the standard normal law, (m, 1), and weights that sum to 1."""
-    return _normal_panel(points, GAUSS_REACH)
+def _wide_quantiles(points: int) -> Rule:
+    """Mid-quantiles of N(0, WIDER), and weights for the standard normal law."""
+    x = math.sqrt(WIDER) * _quantile_nodes(points)[0]
+    weights = np.exp(-0.5 * (1 - 1 / WIDER) * x[:, 0] ** 2)
+    return x, weights / weights.sum()
 
 
 def _normal_panel(points: int, reach: float) -> Rule:
@@ -192,6 +199,3 @@ def _normal_panel(points: int, reach: float) -> Rule:
     x, w = (part[0] for part in panel_rule(np.array([-reach, reach]), points))
     weights = w * np.exp(-0.5 * x**2)
     return x[:, None], weights / weights.sum()
-
-
-PLACEMENTS = {"quantile": _quantile_nodes, "gauss": _gauss_nodes}
