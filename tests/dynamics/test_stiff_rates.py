@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -55,3 +56,15 @@ def test_noise_has_no_implicit_scheme():
 def test_stiff_is_yes_or_no():
     with pytest.raises(wl.InputError, match="stiff must be True or False, or be left out, got 'yes'"):
         wl.MeanField(stiff="yes")
+
+
+@pytest.mark.slow
+def test_an_implicit_solver_moves_neurons_that_meet_themselves_in_all_their_coordinates():
+    """∇Ψ differentiated at correlation 1 is no number by automatic differentiation: differences take its place."""
+    case = wl.Problem(wl.data.single_index(2, "z"), wl.neurons.ridge("relu"), wl.initial.gaussian(1.0))
+    land, theta = wl.landscape(case), jnp.asarray([[1.0, 0.2], [-0.5, 0.7]])
+    assert np.isfinite(land.curvature(theta, jnp.full(2, 0.5)).left).all()
+    explicit, implicit = (
+        wl.solve(case, wl.ParticleFlow(3, stiff=stiff), 0.2, save=2, keep="full").final.theta for stiff in (False, True)
+    )
+    np.testing.assert_allclose(implicit, explicit, atol=1e-6)

@@ -86,7 +86,7 @@ def test_a_long_neuron_has_its_mean_square_and_the_kernel_of_the_sign(s):
         apart = np.abs(found[0] - 2 / np.pi * np.arcsin(corr))[corr < 1]
         assert apart.max() < 4 / (s**2 * np.sqrt(1 - 0.999**2))
         assert apart.max() > 1e-2 / s**2  # the correction itself is seen
-    np.testing.assert_allclose(found[5] / (s * s), _mean_slopes(s, np.asarray(corr)), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found[5] / (s * s), _mean_slopes(s, np.asarray(corr)), rtol=0, atol=1e-12)
 
 
 def _mean_slopes(s, corr):

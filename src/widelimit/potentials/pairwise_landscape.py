@@ -23,6 +23,7 @@ from jax import Array
 from widelimit.coordinates import length
 from widelimit.potentials import pair_series
 from widelimit.potentials.beyond_rules import kernels_reach, lost
+from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.labels import Labels, labels_of
 from widelimit.potentials.landscape import Landscape, Move, each
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, Pair, kernel
@@ -36,6 +37,7 @@ from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
+STEP = 6e-6  # of central differences, relative to the largest number: about the cube root of rounding
 SHORT = 2 * RUN  # orders of R that are tried first: enough for hundreds of neurons in d = 100 and more
 
 
@@ -119,6 +121,21 @@ class PairwiseLandscape(Landscape, eq=False):
         if columns.kept:
             total += jax.grad(lambda t: jnp.sum(self.external(t)))(theta)
         return total
+
+    def curvature(self, theta: Array, weights: Array) -> Curvature:
+        """The derivative of `self_gradient`; traceable. By differences where the kernel is in use: where a neuron meets
+        itself, at correlation 1, derivatives of its slopes are infinite and cancel only in a limit."""
+        if self.runs is not None:
+            return super().curvature(theta, weights)
+        size = jnp.max(jnp.abs(theta))
+        h = STEP * jnp.where(size > 0, size, 1.0)
+
+        def column(unit: Array) -> Array:
+            move = h * unit.reshape(theta.shape)
+            return (self.self_gradient(theta + move, weights) - self.self_gradient(theta - move, weights)) / (2 * h)
+
+        columns = jax.lax.map(column, jnp.eye(theta.size))
+        return dense(jnp.moveaxis(columns, 0, -1).reshape(*theta.shape, *theta.shape))
 
     def carry(self, theta: Array, weights: Array, move: Move) -> Array:
         """``move`` with Mehler's series cut at the lowest order certified at both ends."""

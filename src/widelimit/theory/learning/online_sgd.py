@@ -31,10 +31,13 @@ from jax import Array
 
 from widelimit.errors import require, require_positive
 from widelimit.frozen import Value, argument
+from widelimit.integrals import integrate
 from widelimit.problem.activations import Activation, Choice
-from widelimit.problem.data.nodes import normal_half, symmetric_rule
-from widelimit.theory.learning.overlap_flow import NODES, LinkPair, link_of, pair_of
+from widelimit.problem.activations.on_host import on_host
+from widelimit.problem.data.nodes import REACH
+from widelimit.theory.learning.overlap_flow import LinkPair, link_of, pair_of
 
+SQRT_2PI = math.sqrt(2 * math.pi)
 SHARE = 0.25  # ϱ
 BLOCK = 4096  # samples between two looks
 ENOUGH = 0.75  # of the replicas that must arrive: the median and its interval look no further
@@ -106,13 +109,16 @@ class OnlineSGD(Value):
 
     def _spread(self, question: Question) -> float:
         """v = E (y − σ(h))² σ'(h)² at m = 0, where y and h are independent."""
-        z, p = symmetric_rule(NODES, normal_half)
         sigma = question.link if self.activation is None else self.activation
-        y = np.asarray(question.link(jnp.asarray(z)))
-        out, slope = map(np.asarray, jax.jvp(sigma, (jnp.asarray(z),), (jnp.ones(len(z)),)))
-        gain = slope**2
-        second = (p @ y**2 + question.noise**2) * (p @ gain)
-        return float(second - 2 * (p @ y) * (p @ (out * gain)) + p @ (out**2 * gain))
+        values = on_host(lambda z: jnp.stack([question.link(z), *jax.jvp(sigma, (z,), (jnp.ones_like(z),))]))
+
+        def terms(z: np.ndarray) -> np.ndarray:
+            y, out, slope = values(z)
+            gain = slope**2
+            return (np.stack([y, y**2, gain, out * gain, out**2 * gain]) * np.exp(-(z**2) / 2) / SQRT_2PI).T
+
+        y, square, gain, one, two = integrate(terms, np.linspace(-REACH, REACH, 29)).values
+        return float((square + question.noise**2) * gain - 2 * y * one + two)
 
     def samples(self, question: Question, d: int, rng: np.random.Generator) -> np.ndarray:
         """Samples until |m| is at the level, (replicas,); infinite for those that were not waited for."""
