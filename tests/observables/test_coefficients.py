@@ -10,7 +10,7 @@ from scipy.special import erf
 
 import widelimit as wl
 from widelimit.measures import Cloud
-from widelimit.observables import coefficient, target_coefficient
+from widelimit.observables import coefficient, coefficient_error, target_coefficient
 
 INF = math.inf
 SETS = ["1", "z1", "z2", "z1*z2"]
@@ -84,6 +84,20 @@ def test_hermite_coefficients_are_integrals(d):
             lambda z, h=h: seen(rho, [z]) * h(z) * math.exp(-z * z / 2) / math.sqrt(2 * math.pi), -12, 12, epsabs=1e-12
         )[0]
         assert coefficient(case, name)(rho) == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("u", [0.5, 8.0])
+def test_the_error_of_a_coefficient_covers_the_true_one_on_few_nodes(u):
+    """E f(z) h_2(z) of a network that bends between eight nodes if u is large."""
+    case = problem(wl.data.single_index(INF, "h2(z)", nodes=8))
+    rho = Cloud([[1.0, u, 0.1]], [1.0], case.reduced_coordinates)
+
+    def term(z):
+        return seen(rho, [z]) * (z * z - 1) / math.sqrt(2) * math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+
+    expected = sum(quad(term, *ends, epsabs=1e-13)[0] for ends in ((-12, -0.5), (-0.5, 0), (0, 0.5), (0.5, 12)))
+    true = abs(coefficient(case, "h2(z)")(rho) - expected)
+    assert 1e-6 < true <= coefficient_error(case, "h2(z)")(rho)
 
 
 def test_a_full_cloud_has_the_coefficients_of_its_reduction():

@@ -50,6 +50,9 @@ def test_hermite_features_and_nodes_are_one_landscape(activation, bias):
         return z[:, 0] * z[:, 1]
 
     assert closed.project(cloud, g) == pytest.approx(nodes.project(cloud, g), abs=1e-8)
+    assert abs(closed.project(cloud, g) - nodes.project(cloud, g)) <= closed.project_error(
+        cloud, g
+    ) + nodes.project_error(cloud, g)
 
 
 def test_coefficients_are_those_of_hermite_polynomials():

@@ -1,6 +1,6 @@
 """5. What is measured on ρ, blind to who produced it: functions of a `Cloud` or a `Density`, a few of a `Solution`."""
 
-from widelimit.observables.coefficients import coefficient, target_coefficient
+from widelimit.observables.coefficients import coefficient, coefficient_error, target_coefficient
 from widelimit.observables.density import binned_density, smooth_density
 from widelimit.observables.distances import pair_distance, wasserstein
 from widelimit.observables.fluctuations import fluctuations
@@ -15,6 +15,7 @@ __all__ = [
     "average",
     "binned_density",
     "coefficient",
+    "coefficient_error",
     "displacement",
     "dissipation",
     "entropy",

@@ -42,8 +42,24 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
     return lambda rho: float(observe(measure_of(rho, "coefficient")))
 
 
-def projection(problem: Problem, g: Callable[[np.ndarray], np.ndarray]) -> Callable[[Measure], np.ndarray]:
-    """An observer of E f(x; ρ) g(z) for functions g of the nodes z (J, k) with values (J,) or (J, several)."""
+def coefficient_error(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> Callable[[Measure], float]:
+    """An observer of how far `coefficient` may be off: what finer nodes change, or the spread of random ones.
+
+    >>> import widelimit as wl
+    >>> cube = wl.data.hypercube(float("inf"), "z1 + z1*z2")
+    >>> problem = wl.Problem(cube, wl.neurons.ridge("tanh", outer="trained"), wl.initial.gaussian(1.0, a=1.0))
+    >>> rho = wl.Cloud([[1.0, 2.0, 0.0, 1.0]], [1.0], ("a", "u_1", "u_2", "r"))
+    >>> wl.observables.coefficient_error(problem, "z1")(rho) < 1e-11
+    True
+    """
+    observe = projection(problem, _function(problem, basis), "project_error")
+    return lambda rho: float(observe(measure_of(rho, "coefficient_error")))
+
+
+def projection(
+    problem: Problem, g: Callable[[np.ndarray], np.ndarray], ask: str = "project"
+) -> Callable[[Measure], np.ndarray]:
+    """An observer of E f(x; ρ) g(z), or of its error, for functions g of the nodes z (J, k): (J,) or (J, several)."""
     law = problem.data
     plain = problem
     if problem.no_reduction and isinstance(law, Hypercube):
@@ -53,7 +69,7 @@ def projection(problem: Problem, g: Callable[[np.ndarray], np.ndarray]) -> Calla
     def observe(rho: Measure) -> np.ndarray:
         is_full = tuple(rho.coordinates) != tuple(problem.reduced_coordinates)
         theta = np.asarray(reduce(problem, rho.theta)) if is_full else rho.theta
-        return land.project(Cloud(theta, rho.weights, land.coordinates), g)  # type: ignore[attr-defined]
+        return getattr(land, ask)(Cloud(theta, rho.weights, land.coordinates), g)
 
     return observe
 

@@ -27,8 +27,9 @@ from widelimit.potentials.chunks import by_chunks, sum_chunks
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.landscape import Landscape, Rho, all_of, each
 from widelimit.potentials.least_squares import LeastSquares
-from widelimit.potentials.refinement import Errors
+from widelimit.potentials.refinement import ROUNDING, SAFETY, Errors
 
+Basis = Callable[[np.ndarray], np.ndarray]  # g: nodes z (J, k) → (J,), or (J, several)
 FEATURES_HELD = 2**23  # numbers, 64 MiB: many features leave fewer neurons to a chunk
 
 
@@ -180,9 +181,39 @@ class FeatureLandscape(Landscape, eq=False):
         """Φ of many rows, (n, Q)."""
         return by_chunks(self.features, theta, self.held)
 
-    def project(self, rho: Rho, basis: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    def project(self, rho: Rho, basis: Basis) -> np.ndarray:
         """E f(x; ρ) g(z), with g one function of the kept coordinates z (J, k), or a column for each of several."""
+        points, weights = self.measure(rho)
+        return self.resolving(points).projected(points, weights, basis).sum(axis=0)
+
+    def project_error(self, rho: Rho, basis: Basis) -> np.ndarray:
+        """How far `project` may be off: the distance to another landscape, or the spread of sets of random nodes."""
+        points, weights = self.measure(rho)
+        land = self.resolving(points)
+        terms, other = land.projected(points, weights, basis), land.other
+        if land.sets > 1:
+            return spread_of([terms[nodes] for nodes in land.nodes_of_sets])
+        others = terms if other is None else other.projected(points, weights, basis)  # type: ignore[attr-defined]
+        return apart(terms, others)
+
+    def projected(self, points: Array, weights: Array, basis: Basis) -> np.ndarray:
+        """p f g at every node."""
         nodes, p = np.asarray(self.inputs), np.asarray(self.fit.p)
         step = len(p) // len(nodes)
-        values = np.asarray(self.mean_features(*self.measure(rho)))[::step]
-        return (p[::step] * values) @ basis(nodes)
+        return weighted(p[::step] * np.asarray(self.mean_features(points, weights))[::step], basis(nodes))
+
+
+def weighted(values: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """Values (J,) times one function or several, (J, …)."""
+    return values.reshape(-1, *(1,) * (g.ndim - 1)) * g
+
+
+def apart(terms: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The error of a sum over nodes that is compared with that over others."""
+    return SAFETY * np.abs(terms.sum(axis=0) - others.sum(axis=0)) + ROUNDING * np.abs(terms).sum(axis=0)
+
+
+def spread_of(sets: list[np.ndarray]) -> np.ndarray:
+    """The standard error of a sum over nodes in independent sets of equal mass."""
+    sums = len(sets) * np.array([part.sum(axis=0) for part in sets])
+    return sums.std(axis=0, ddof=1) / math.sqrt(len(sets))

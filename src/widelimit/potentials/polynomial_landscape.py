@@ -24,10 +24,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, reduce
 from typing import TypeGuard
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -35,7 +36,7 @@ from jax import Array
 from widelimit.coordinates import along, length
 from widelimit.frozen import static
 from widelimit.potentials.beyond_rules import lost, values_reach
-from widelimit.potentials.feature_landscape import FeatureLandscape
+from widelimit.potentials.feature_landscape import Basis, FeatureLandscape, apart, spread_of, weighted
 from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.labels import Order, hermite_coefficients
 from widelimit.potentials.landscape import Rho, each
@@ -46,6 +47,8 @@ from widelimit.potentials.smoothing import smoothed, value
 from widelimit.potentials.square_moments import mean_square
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, MultiIndex
+from widelimit.problem.data.kept_rule import PER_AXIS
+from widelimit.problem.data.nodes import SCRAMBLINGS, normal_half, symmetric_rule, tensor
 from widelimit.problem.data.target import polynomial_terms
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
@@ -111,13 +114,30 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
         low, high = (_mean_power(inside, outside, n, self.penalty.columns.directions[0]) for n in _even(order))
         return jnp.outer(e, e) * jnp.sqrt(low * high)
 
-    def project(self, rho: Rho, basis: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """E f(x; ρ) g(z), with g one function of the kept coordinates z (J, k), or a column for each of several."""
-        theta, weights = self.measure(rho)
-        a, b, w = self.penalty.columns.split(theta)
-        m = b[:, None] + along(w[:, :-1], self.inputs)
-        f = (weights * a) @ value(self.sigma, m, jnp.broadcast_to(w[:, -1:], m.shape))
-        return np.asarray(self.masses * f) @ basis(np.asarray(self.inputs))
+    def project_error(self, rho: Rho, basis: Basis) -> np.ndarray:
+        """The distance to twice as many nodes on every axis, or the spread of sets of random ones."""
+        points, weights = self.measure(rho)
+        terms, k = self.projected(points, weights, basis), self.inputs.shape[1]
+        if k > max(PER_AXIS):
+            return spread_of(np.array_split(terms, SCRAMBLINGS))
+        z, p = tensor([symmetric_rule(2 * PER_AXIS[k], normal_half)] * k)
+        finer = replace(self, inputs=jnp.asarray(z), masses=jnp.asarray(p))
+        return apart(terms, finer.projected(points, weights, basis))
+
+    def projected(self, points: Array, weights: Array, basis: Basis) -> np.ndarray:
+        """p f g at every node."""
+        return weighted(np.asarray(self.masses * self.network(points, weights)), basis(np.asarray(self.inputs)))
+
+    @jax.jit
+    def network(self, points: Array, weights: Array) -> Array:
+        """E [f | z] at the nodes, (J,), one neuron at a time."""
+        a, b, w = self.penalty.columns.split(points)
+
+        def add(i: Array, total: Array) -> Array:
+            m = b[i] + along(w[i, None, :-1], self.inputs)[0]
+            return total + weights[i] * a[i] * value(self.sigma, m, jnp.broadcast_to(w[i, -1], m.shape))
+
+        return jax.lax.fori_loop(0, len(points), add, jnp.zeros(len(self.inputs)))
 
 
 def polynomial_landscape(data: MultiIndex, neuron: Ridge, penalty: Penalty, rung: Rung) -> PolynomialLandscape:
