@@ -1,6 +1,7 @@
 """Inputs that once got a wrong number without a word: the right number, or one sentence."""
 
 import math
+from itertools import pairwise
 
 import jax.numpy as jnp
 import numpy as np
@@ -168,3 +169,55 @@ def test_parallel_neurons_of_a_function_with_a_kink():
     w = np.array([[0.6, 0.0, 0.8]])
     square = [mean_of(lambda x, s=s: (math.tanh(3 * s * x) + max(s * x, 0.0)) ** 2) for s in (1.5, 0.5)]
     assert float(land.U(w, w)[0, 0]) == pytest.approx(sum(square) / 2, rel=1e-10)
+
+
+# ---- a layer of a network beside a point at which every rule is cut
+
+
+def in_layers(function, width, cut=0.0):
+    """E of a function of a normal variable that changes within ``width`` of a point."""
+    edges = np.unique([-12.0, *(cut + side * 8 * width * k for k in (1, 4) for side in (-1, 1)), cut, 12.0])
+    density = 1 / math.sqrt(2 * math.pi)
+    return sum(
+        quad(lambda z: function(z) * density * math.exp(-z * z / 2), *ends, epsabs=1e-15, limit=200)[0]
+        for ends in pairwise(edges)
+    )
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("r", [3e-3, 1e-3, 1e-2])
+def test_a_bend_that_is_smoothed_closer_to_0_than_the_nodes(r):
+    """V = −E h_2(z) E (8z + rG)_+; nodes cut at 0 see 8z_+ alone: 1.6e−7 off at r = 3e−3, 1e−11 stated."""
+    neuron, start = wl.neurons.ridge("relu"), wl.initial.gaussian(1.0)
+    land = wl.landscape(wl.Problem(wl.data.single_index(math.inf, "h2(z)"), neuron, start), reduced=True)
+
+    def smoothed(z):
+        s = 8 * z / r
+        return 4 * z * math.erfc(-s / math.sqrt(2)) + r * math.exp(-s * s / 2) / math.sqrt(2 * math.pi)
+
+    exact = -in_layers(lambda z: smoothed(z) * (z * z - 1) / math.sqrt(2), r / 8)
+    theta = np.array([[8.0, r]])
+    assert abs(float(land.V(theta)[0]) - exact) <= land.errors(theta).V[0] < 1e-9
+
+
+def test_a_step_that_is_steeper_than_the_nodes_are_dense():
+    """U = E tanh(10⁴ z)²: 8e−5 off, 2e−12 stated."""
+    neuron, start = wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0)
+    land = wl.landscape(wl.Problem(wl.data.single_index(math.inf, "h1(z)"), neuron, start), reduced=True)
+    exact, theta = in_layers(lambda z: math.tanh(1e4 * z) ** 2, 1e-4), np.array([[1e4, 1e-6]])
+    assert abs(float(land.U(theta, theta)[0, 0]) - exact) <= land.errors(theta).U[0, 0] < 1e-9
+
+
+@pytest.mark.slow
+def test_a_network_that_has_learnt_where_its_target_bends():
+    """y = (z − ½)_+ and a neuron that bends there too, smoothed by r: the rule is cut there."""
+    neuron, start = wl.neurons.ridge("relu", bias="trained"), wl.initial.gaussian(1.0, b=0.0)
+    land = wl.landscape(wl.Problem(wl.data.single_index(math.inf, "relu(z - 0.5)"), neuron, start), reduced=True)
+    u, r = 3.0, 1e-3
+
+    def smoothed(z):
+        m = u * (z - 0.5)
+        return m / 2 * math.erfc(-m / r / math.sqrt(2)) + r * math.exp(-((m / r) ** 2) / 2) / math.sqrt(2 * math.pi)
+
+    exact, theta = in_layers(lambda z: smoothed(z) ** 2, r / u, 0.5), np.array([[-u / 2, u, r]])
+    assert abs(float(land.U(theta, theta)[0, 0]) - exact) <= land.errors(theta).U[0, 0] < 1e-9

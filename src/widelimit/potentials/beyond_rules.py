@@ -7,7 +7,7 @@
     ŝ   up to which the rules were seen to agree to 1e−12: ∞ where a formula takes their place
 
 The error of a rule of spacing g is e^{−C/(s g)} for a function analytic between its kinks, so that its logarithm
-is proportional to 1/s. Tables and rules of general functions reach s of about 50, the kernel of tanh 190.
+is proportional to 1/s. Rules that follow a function reach 10⁵, those of one that oscillates far out about 40.
 """
 
 from __future__ import annotations

@@ -7,6 +7,10 @@
              or panels between the breaks of the target (widelimit.problem.data.breaks).
     k > 3    scrambled Sobol points, a few independent sets of them
 
+A rule that is cut at 0, or where the target bends, does not see what a network does closer to the cut than its first
+node, and neither does one with twice the points. So a finer rule of a single axis has panels that shrink towards every
+cut, each an eighth of the next, down to 10⁻⁶ of the axis.
+
 Unless their number is given, the points of each axis are doubled until E y and E y² no longer change, so that the
 labels are resolved; whether features are, too, is for a landscape to see, which compares two laws.
 """
@@ -36,6 +40,7 @@ MOST_NODES = 2**19
 SHUFFLED = 8192
 LARGEST_GAUSS = 128
 FEWEST_PANELS = 8
+SHRINKING = 8.0 ** -np.arange(2, 8)  # distances to a cut, in lengths of the axis
 REACH = 12.0  # of an axis cut into panels: φ(12) is 2e-32
 RESOLVED = 1e-11  # relative change of E y and E y² that is none
 
@@ -74,6 +79,8 @@ def counts_of(target: Target, k: int, d: float, nodes: int | Counts | None) -> C
 
 def other_counts(counts: Counts) -> Counts:
     """Points of a rule to compare with: twice as many on each axis, or half as many where those would be too many."""
+    if len(counts) == 1:
+        return (2 * max(counts[0], PER_AXIS[1]),)
     doubled = math.prod(2 * n for n in counts) <= MOST_NODES
     return tuple(2 * n if doubled else max(2, n // 4 * 2) for n in counts)
 
@@ -85,6 +92,9 @@ def iterated_rule(breaks: Breaks, d: float, counts: Counts) -> Rule:
     for place, axis in enumerate(breaks.order):
         left = np.sqrt(d - (z**2).sum(axis=1)) if math.isfinite(d) else np.full(len(z), REACH)
         cuts = breaks.on_axis(place, z, left)
+        if k == 1 and counts[axis] > PER_AXIS[1]:
+            near = np.concatenate([-left[0] * SHRINKING, [0.0], left[0] * SHRINKING])
+            cuts = np.clip([t + near for t in (0.0, *cuts[0])], -left[0], left[0]).reshape(1, -1)
         if cuts.shape[1] == 0 and counts[axis] <= LARGEST_GAUSS:
             law = (sphere_half, d - place) if math.isfinite(d) else (normal_half,)
             t, w = (part[None] for part in symmetric_rule(counts[axis], *law))
