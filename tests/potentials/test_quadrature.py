@@ -1,5 +1,6 @@
 """The table of smoothed moments against the rules it was made with, and where neither may be used."""
 
+import math
 from functools import partial
 
 import jax
@@ -102,3 +103,12 @@ def test_what_is_not_a_number_stays_so():
 def test_a_jump_is_refused():
     with pytest.raises(InputError, match="jump of 1 at its kink 0"):
         mean_value(ac.custom(lambda x: jnp.where(x > 0, 1.0, 0.0), kinks=[0.0], name="step"), jnp.ones(1), jnp.ones(1))
+
+
+@pytest.mark.parametrize("s", [20.0, 1e3, 1e5])
+def test_panels_that_follow_a_function_reach_large_deviations(s):
+    """σ = arctan x + e^{−x²} at m = 0: E σ = 1/√(1 + 2s²), E σ' = E 1/(1 + s²G²)."""
+    at = jnp.zeros(8), jnp.full(8, s)
+    np.testing.assert_allclose(direct_rules.mean(WAVY, *at), 1 / np.sqrt(1 + 2 * s * s), rtol=1e-9, atol=1e-12)
+    slope = np.sqrt(np.pi / 2) / s * np.exp(0.5 / s**2) * math.erfc(1 / (np.sqrt(2) * s))
+    np.testing.assert_allclose(direct_rules.slopes(WAVY, *at, 1)[:, 0], slope, rtol=1e-9)

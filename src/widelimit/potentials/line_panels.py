@@ -30,7 +30,7 @@ HALVINGS = 30
 
 
 class LinePanels(NamedTuple):
-    """Edges of panels in x, those at ±X left out, and X itself."""
+    """Edges of panels in x inside of ±X, and kinks; and X itself."""
 
     edges: np.ndarray
     farthest: float
@@ -44,10 +44,9 @@ def line_panels(activation: General) -> LinePanels:
         jet = on_host(activation), on_host(slope_of(activation))
         near = float(np.abs(jet[0](np.linspace(-4.0, 4.0, 801))).max())
         edges = _halved(np.unique([*-powers, *activation.bends, 0.0, *powers]), lambda e: _rough(jet, near, e))
-    outer = np.sort(np.abs(edges))
     if len(edges) > MOST:  # as far out as so many reach
-        farthest = float(outer[MOST])
-    return LinePanels(edges[np.abs(edges) < farthest], farthest)
+        farthest = float(np.sort(np.abs(edges))[MOST])
+    return LinePanels(np.unique([*edges[np.abs(edges) < farthest], *activation.bends]), farthest)
 
 
 def _halved(edges: np.ndarray, rough: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
