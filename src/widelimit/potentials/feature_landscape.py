@@ -15,7 +15,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Self
+from typing import Self, cast
 
 import jax
 import jax.numpy as jnp
@@ -184,16 +184,16 @@ class FeatureLandscape(Landscape, eq=False):
     def project(self, rho: Rho, basis: Basis) -> np.ndarray:
         """E f(x; ρ) g(z), with g one function of the kept coordinates z (J, k), or a column for each of several."""
         points, weights = self.measure(rho)
-        return self.resolving(points).projected(points, weights, basis).sum(axis=0)
+        return cast(FeatureLandscape, self.resolving(points)).projected(points, weights, basis).sum(axis=0)
 
     def project_error(self, rho: Rho, basis: Basis) -> np.ndarray:
         """How far `project` may be off: the distance to another landscape, or the spread of sets of random nodes."""
         points, weights = self.measure(rho)
-        land = self.resolving(points)
-        terms, other = land.projected(points, weights, basis), land.other
+        land = cast(FeatureLandscape, self.resolving(points))
+        terms, other = land.projected(points, weights, basis), cast(FeatureLandscape | None, land.other)
         if land.sets > 1:
             return spread_of([terms[nodes] for nodes in land.nodes_of_sets])
-        others = terms if other is None else other.projected(points, weights, basis)  # type: ignore[attr-defined]
+        others = terms if other is None else other.projected(points, weights, basis)
         return apart(terms, others)
 
     def projected(self, points: Array, weights: Array, basis: Basis) -> np.ndarray:
