@@ -11,8 +11,8 @@
       q = (z − z')²/2,   p(x) = exp(−z z'/(1 + √(1−x²)))/√(1−x²) = e^{−zz'/2} (1 + αx² + αγx⁴ + O(x⁶)),
       α = (4 − zz')/8,   γ = (12 − zz')/16;  e^{−q/x²} has a layer at 0, so the first three terms are integrated exactly
 
-Scheme: ψ = φ(z) g(z) with g a Chebyshev series in (z − 3)/(z + 3); the integrals of L by 20 Gauss points, the first by 6
-and 12 for |c| < 0.3 and 0.75, which leaves rounding errors only.  Reference: [genz04].
+Scheme: ψ = φ(z) g(z) with g a Chebyshev series in (z − 3)/(z + 3); the integrals of L by 20 Gauss points, the first
+by 6 and 12 for |c| < 0.3 and 0.75, which leaves rounding errors only.  Reference: [genz04].
 """
 
 from __future__ import annotations

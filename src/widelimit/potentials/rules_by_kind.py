@@ -31,7 +31,8 @@ def by_kind(rules: Sequence[Rule], kinds: Array, *entries: Array) -> Array:
     @whole.def_vmap
     def _(size: int, batched: list[bool], *arguments: Array) -> tuple[Array, bool]:
         spread = partial(jnp.broadcast_to, shape=(size, *shape))
-        return by_kind(rules, *(x if is_batched else spread(x) for x, is_batched in zip(arguments, batched))), True
+        both = zip(arguments, batched, strict=True)
+        return by_kind(rules, *(x if is_batched else spread(x) for x, is_batched in both)), True
 
     return whole(kinds, *entries)
 

@@ -39,7 +39,7 @@ Datasets = Mapping[str, "xr.Dataset"]  # by the name of their group; the first g
 
 
 def write_whole(target: Path, write: Callable[[Path], object], ending: str = "") -> Path:
-    """Let ``write`` fill a file beside the target, whose name has this ending, then move it there; its folder is made."""
+    """Let ``write`` fill a file beside the target, whose name has this ending, then move it there; make its folder."""
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{next(COUNT)}.part{ending}")
     for path in target.parent.glob(f".{glob_escaped(target.name)}*.part*"):
