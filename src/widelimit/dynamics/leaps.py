@@ -27,7 +27,7 @@ from jax import Array
 from widelimit.solving.clock import Chunk
 
 TOLERANCE = 1e-8  # that of the flows
-LEAST, FIRST = 6, 12  # steps of a half leap: shorter ones cost more than the steps, and the first that is tried
+LEAST, FIRST = 6, 32  # steps of a half leap: shorter ones cost more than the steps, and the first that is tried
 PLAIN = 32  # steps one by one before a leap is tried again
 Force = Callable[[Array], Array]
 
