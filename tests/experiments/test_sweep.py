@@ -205,6 +205,8 @@ def test_the_command_writes_a_dataset_and_a_picture(tmp_path, capsys, monkeypatc
     assert run(["sweep", "bad.toml"]) == 2
     (tmp_path / "big.toml").write_text(TEXT + "[sweep]\ndelta = {linspace = [0.1, 0.9, 20000]}\n")
     assert run(["sweep", "big.toml"]) == 2 and "--yes" in capsys.readouterr().err
+    assert not (tmp_path / "bad").exists() and not (tmp_path / "big").exists()
+    assert run(["runs", "list"]) == 2 and "try --store grid/runs." in capsys.readouterr().err
 
 
 KILLED = """

@@ -135,7 +135,7 @@ def test_a_figure_is_drawn_on_given_axes_with_the_scales_that_are_asked_for(pair
 
 def test_a_figure_is_drawn_on_the_axes_of_a_part_of_a_figure(pair):
     part = plt.figure().subfigures(1, 2)[0]
-    wl.figure(*pair, ax=part.subplots(), show="risk")
+    assert wl.figure(*pair, ax=part.subplots(), show="risk") is part.figure  # which can be saved
     assert {text.get_text() for text in part.axes[0].get_legend().get_texts()} == set(labels_of(list(pair)))
     plt.close(part.figure)
 

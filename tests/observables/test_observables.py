@@ -45,6 +45,15 @@ def test_the_risk_observer_is_the_landscape():
     assert wl.observables.risk(landscape)(cloud_of([0.3, 0.9])) == landscape.risk(np.array([[0.3], [0.9]]))
 
 
+def test_the_risk_of_a_problem_takes_full_neurons_or_a_reduced_measure():
+    problem = wl.Problem(wl.data.gaussian_classes(6, 0.5), wl.neurons.ridge("sin"), wl.initial.gaussian(0.8))
+    theta = np.eye(6)[:2]
+    assert wl.observables.risk(problem, theta) == wl.landscape(problem).risk(theta)
+    assert wl.observables.risk(problem, cloud_of([0.3])) == wl.landscape(problem, reduced=True).risk([[0.3]])
+    with pytest.raises(wl.InputError, match="6"):
+        wl.observables.risk(problem, [[0.3]])
+
+
 def test_an_unknown_coordinate_is_refused_with_the_known_ones():
     with pytest.raises(wl.InputError, match="known are r"):
         wl.observables.moment("a")(cloud_of([1.0]))

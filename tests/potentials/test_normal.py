@@ -94,6 +94,22 @@ def test_entries_at_both_ends_are_the_same_bits_with_and_without_others_inside()
     np.testing.assert_array_equal(mixed[:-1], alone)
 
 
+def test_many_entries_of_all_kinds_in_any_order_and_in_a_batch_are_what_they_are_alone():
+    rng = np.random.default_rng(0)
+    z, z2, c = rng.normal(size=(3, 4, 600))
+    c = np.clip(c, -1.0, 1.0)  # a third of them at an end
+    whole = np.asarray(tails(z, z2, c))
+    law = [multivariate_normal([0, 0], [[1, x], [x, 1]], allow_singular=True) for x in c[0, :40]]
+    expected = [one.cdf([-a, -b]) for one, a, b in zip(law, z[0, :40], z2[0, :40], strict=True)]
+    np.testing.assert_allclose(whole[0, :40], expected, atol=1e-8)
+    np.testing.assert_allclose(jax.vmap(bivariate_tail)(z, z2, c), whole, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        jax.vmap(bivariate_tail, (0, None, None))(z, z2[0], c[0])[0], whole[0], rtol=0, atol=1e-15
+    )
+    back = [x.reshape(-1)[::-1] for x in (z, z2, c)]
+    np.testing.assert_allclose(tails(*back)[::-1], whole.reshape(-1), rtol=0, atol=1e-15)
+
+
 def test_at_correlation_minus_one_the_hinges_see_opposite_numbers():
     z, z2 = SCORES.T
     overlap = z < -z2  # G > z and G < −z': E (G − z)(−z' − G) over the interval

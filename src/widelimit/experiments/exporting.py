@@ -32,7 +32,6 @@ def export(store: Store, runs: Sequence[Entry], target: Path) -> Path:
         raise InputError("a .parquet file needs pyarrow, got none installed: run pip install pyarrow, or write a .csv.")
     readable = [run for run in runs if not run.reason]
     require(bool(readable), "an export needs runs that can be read", len(readable), "see widelimit runs list")
-    target.parent.mkdir(parents=True, exist_ok=True)
     if target.suffix == ".nc":
         summary = xr.Dataset.from_dataframe(summary_of(readable).set_index("id"))
         return write_record(target, {"/": summary, **{run.id: store.load(run.id).dataset for run in readable}})

@@ -160,4 +160,4 @@ class Page:
         if self.given is None and taller:  # the panels keep their size
             width, height = canvas.get_size_inches()  # type: ignore[union-attr]
             canvas.set_size_inches(width, height + taller)  # type: ignore[union-attr]
-        return canvas  # type: ignore[return-value]
+        return canvas.figure  # of a part of a figure, all of it

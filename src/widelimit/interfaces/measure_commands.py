@@ -47,11 +47,14 @@ class PointsCommand:
     def run(self) -> int:
         """Measure, draw the picture and print the errors."""
         from widelimit.experiments import point_convergence
+        from widelimit.solving.whole_files import write_whole
 
         require_writable(self.out)
         rows = point_convergence.measure()
-        target = self.out / "mean_field_points.png"
-        point_convergence.draw(rows).savefig(target, dpi=150)
+        picture = point_convergence.draw(rows)
+        target = write_whole(
+            self.out / "mean_field_points.png", lambda path: picture.savefig(path, dpi=150, format="png")
+        )
 
         def tell() -> None:
             for row in rows:

@@ -17,6 +17,7 @@ import math
 import tempfile
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Protocol, TypeVar
 
@@ -85,7 +86,8 @@ def dimension(text: str) -> float:
 
 
 def require_writable(folder: Path) -> None:
-    """Make a folder, or say why not."""
+    """Say why a folder cannot be made or written to; a new one is made with the first file, if it comes to that."""
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -94,3 +96,7 @@ def require_writable(folder: Path) -> None:
         raise InputError(
             f"--out must be a folder that can be written to, got {str(folder)!r}: {error.strerror}."
         ) from None
+    finally:
+        for path in made:
+            with suppress(OSError):
+                path.rmdir()

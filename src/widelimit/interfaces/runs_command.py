@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from widelimit.errors import InputError
+from widelimit.errors import InputError, shortened
 from widelimit.interfaces.options import Json, command, show
 
 if TYPE_CHECKING:
@@ -30,11 +31,14 @@ runs = typer.Typer(add_completion=False, no_args_is_help=True, help="The records
 
 def opened(folder: Path | None) -> Store:
     """The store of a folder that is there."""
-    from widelimit.experiments.store import Store
+    from widelimit.experiments.store import HEAD, Store
 
     store = Store(folder)
     if not store.folder.is_dir():
-        raise InputError(f"--store must be a folder of runs, got {str(store.folder)!r}: there is no such folder.")
+        others = sorted(str(path.parent) for path in Path().glob(f"*/*/{HEAD}"))
+        found = f", but stores in {shortened(others)}" if others else ""
+        do = f"try --store {shlex.quote(others[0])}" if others else "runs are kept by widelimit sweep and solve(store=)"
+        raise InputError(f"--store must be a folder of runs, got {str(store.folder)!r}: there is none{found}; {do}.")
     return store
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import overload
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -15,22 +16,38 @@ from widelimit.arguments import instance_of
 from widelimit.errors import require
 from widelimit.measures import Measure
 from widelimit.potentials.landscape import Landscape, Rho
+from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.sample_landscape import Estimate, sample_landscape
 from widelimit.problem.data import Empirical
 from widelimit.problem.problem import Problem
 from widelimit.problem.regularisers import Penalty
 
 
-def risk(landscape: Landscape) -> Callable[[Measure], float]:
-    """ρ ↦ R(ρ) in the coordinates of the landscape.
+@overload
+def risk(of: Landscape, rho: None = None) -> Callable[[Rho], float]: ...
+
+
+@overload
+def risk(of: Landscape | Problem, rho: Rho) -> float: ...
+
+
+def risk(of: Landscape | Problem, rho: Rho | None = None) -> Callable[[Rho], float] | float:
+    """ρ ↦ R(ρ) in the coordinates of a landscape, an observer; with ρ its value, also for a problem.
+
+    rho   (n, D) or a measure; on a problem in full coordinates, or a measure in reduced ones
 
     >>> import widelimit as wl
     >>> neuron, start = wl.neurons.ridge("x"), wl.initial.gaussian(1.0)
-    >>> land = wl.landscape(wl.Problem(wl.data.single_index(5, "2*z"), neuron, start), reduced=True)
-    >>> round(wl.observables.risk(land)([[1.0, 0.0]]), 9)
+    >>> problem = wl.Problem(wl.data.single_index(5, "2*z"), neuron, start)
+    >>> round(wl.observables.risk(wl.landscape(problem, reduced=True))([[1.0, 0.0]]), 9)
+    1.0
+    >>> round(wl.observables.risk(problem, [[1.0, 0.0, 0.0, 0.0, 0.0]]), 9)
     1.0
     """
-    return instance_of(Landscape, landscape, "risk", "try wl.observables.risk(wl.landscape(problem))").risk
+    if isinstance(of, Problem) and rho is not None:
+        of = landscape(of, reduced=isinstance(rho, Measure) and rho.coordinates == of.reduced_coordinates)
+    observer = instance_of(Landscape, of, "risk", "try wl.observables.risk(wl.landscape(problem))").risk
+    return observer if rho is None else observer(rho)
 
 
 def test_risk(problem: Problem, rho: Rho, x: ArrayLike, y: ArrayLike) -> Estimate:

@@ -11,15 +11,15 @@
       q = (z − z')²/2,   p(x) = exp(−z z'/(1 + √(1−x²)))/√(1−x²) = e^{−zz'/2} (1 + αx² + αγx⁴ + O(x⁶)),
       α = (4 − zz')/8,   γ = (12 − zz')/16;  e^{−q/x²} has a layer at 0, so the first three terms are integrated exactly
 
-Scheme: ψ = φ(z) g(z) with g a Chebyshev series in (z − 3)/(z + 3); the integrals of L by 20 Gauss points each, which
-leaves rounding errors only.  Reference: [genz04] for the subtraction.
+Scheme: ψ = φ(z) g(z) with g a Chebyshev series in (z − 3)/(z + 3); the integrals of L by 20 Gauss points, the first
+by 6 and 12 for |c| < 0.3 and 0.75, which leaves rounding errors only.  Reference: [genz04].
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -27,9 +27,11 @@ import numpy as np
 from jax import Array
 
 from widelimit.integrals import gauss, integrate
+from widelimit.potentials.rules_by_kind import by_kind
 
 FAR = 39.0  # φ(39) underflows in double precision
 NEAR = 0.925  # correlation from which L is integrated from 1
+NODES = ((0.3, 6), (0.75, 12), (NEAR, 20))  # Gauss points below a correlation
 
 
 def density(z: Array) -> Array:
@@ -77,9 +79,9 @@ def _hinge_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
 def bivariate_tail(z: Array, z2: Array, corr: Array) -> Array:
     """L(z, z'; c) for arrays of one shape, node by node so that memory does not grow with the rule."""
     flip = jnp.where(corr < 0, -1.0, 1.0)  # L(z, z'; −c) = Φ̄(z) − L(z, −z'; c)
-    c, y = jnp.clip(jnp.abs(corr), 0.0, 1.0), flip * z2
-    apart = jax.lax.cond(jnp.any(c < NEAR), _from_zero, _nothing, z, y, jnp.minimum(c, NEAR))
-    positive = jnp.where(c < NEAR, apart, _from_one(z, y, jnp.maximum(c, NEAR)))
+    c = jnp.clip(jnp.abs(corr), 0.0, 1.0)
+    kinds = sum((c >= top).astype(int) for top, _ in NODES) + (c == 1)
+    positive = by_kind([*(partial(_from_zero, n) for _, n in NODES), _from_one, _at_one], kinds, z, flip * z2, c)
     return jnp.where(corr < 0, tail(z) - positive, positive)
 
 
@@ -94,9 +96,9 @@ def _bivariate_tail_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     )
 
 
-def _sum_nodes(term: Callable[[Array], Array], like: Array) -> Array:
-    """∫_0^1 term(x) dx by 20 Gauss points."""
-    x, w = gauss(20)
+def _sum_nodes(term: Callable[[Array], Array], like: Array, n: int = 20) -> Array:
+    """∫_0^1 term(x) dx by n Gauss points."""
+    x, w = gauss(n)
 
     def add(total: Array, rule: tuple[Array, Array]) -> tuple[Array, None]:
         node, weight = rule
@@ -105,20 +107,15 @@ def _sum_nodes(term: Callable[[Array], Array], like: Array) -> Array:
     return jax.lax.scan(add, jnp.zeros_like(like), (jnp.asarray((x + 1) / 2), jnp.asarray(w / 2)))[0]
 
 
-def _nothing(z: Array, z2: Array, c: Array) -> Array:
-    """In place of an integral that no entry needs: in one dimension every c is ±1."""
-    return jnp.zeros_like(z)
-
-
-def _from_zero(z: Array, z2: Array, c: Array) -> Array:
-    """L for 0 ≤ c < NEAR."""
+def _from_zero(n: int, z: Array, z2: Array, c: Array) -> Array:
+    """L for 0 ≤ c < NEAR, by n points."""
     angle, squares, product = jnp.arcsin(c), 0.5 * (z * z + z2 * z2), z * z2
 
     def term(x: Array) -> Array:
         sine = _sine(angle * x)
         return jnp.exp((product * sine - squares) / (1 - sine * sine))
 
-    return tail(z) * tail(z2) + angle / (2 * math.pi) * _sum_nodes(term, angle)
+    return tail(z) * tail(z2) + angle / (2 * math.pi) * _sum_nodes(term, angle, n)
 
 
 def _sine(t: Array) -> Array:
@@ -130,7 +127,7 @@ def _sine(t: Array) -> Array:
 
 
 def _from_one(z: Array, z2: Array, c: Array) -> Array:
-    """L for NEAR ≤ c ≤ 1."""
+    """L for NEAR ≤ c < 1."""
     product, q, end = z * z2, 0.5 * (z - z2) ** 2, jnp.sqrt((1 - c) * (1 + c))
     safe = jnp.maximum(end, 1e-150)
     alpha, gamma = (4 - product) / 8, (12 - product) / 16
@@ -147,8 +144,13 @@ def _from_one(z: Array, z2: Array, c: Array) -> Array:
         smooth = jnp.exp(exponent - product / (1 + root)) / root
         return smooth - jnp.exp(exponent - 0.5 * product) * (1 + alpha * x2 * (1 + gamma * x2))
 
-    rest = jax.lax.cond(jnp.any(end > 0), lambda: end * _sum_nodes(term, end), lambda: jnp.zeros_like(end))
-    return tail(jnp.maximum(z, z2)) - (zeroth + alpha * (second + gamma * fourth) + rest) / (2 * math.pi)
+    rest = end * _sum_nodes(term, end)
+    return _at_one(z, z2, c) - (zeroth + alpha * (second + gamma * fourth) + rest) / (2 * math.pi)
+
+
+def _at_one(z: Array, z2: Array, c: Array) -> Array:
+    """L for c = 1, where G = G'; every two neurons in one dimension have c = ±1."""
+    return tail(jnp.maximum(z, z2))
 
 
 @jax.custom_jvp

@@ -39,7 +39,8 @@ Datasets = Mapping[str, "xr.Dataset"]  # by the name of their group; the first g
 
 
 def write_whole(target: Path, write: Callable[[Path], object], ending: str = "") -> Path:
-    """Let ``write`` fill a file beside the target, whose name has this ending, then move it there."""
+    """Let ``write`` fill a file beside the target, whose name has this ending, then move it there; make its folder."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{next(COUNT)}.part{ending}")
     for path in target.parent.glob(f".{glob_escaped(target.name)}*.part*"):
         if part_of(path) == target.name and _is_stale(path):
@@ -100,7 +101,7 @@ def _is_stale(path: Path) -> bool:
 
 
 def write_record(target: Path, datasets: Datasets) -> Path:
-    """Write datasets as the groups of one NetCDF file with a seal, whole or not at all; make its folder if need be."""
+    """Write datasets as the groups of one NetCDF file with a seal, whole or not at all."""
     body = io.BytesIO()  # HDF5 ends the process if a disk is full under it
     for i, (group, dataset) in enumerate(datasets.items()):
         dataset.to_netcdf(body, mode="a" if i else "w", group=group, engine="h5netcdf")
@@ -112,7 +113,6 @@ def write_record(target: Path, datasets: Datasets) -> Path:
             file.write(contents)
             file.write(MARK + digest.encode())
 
-    target.parent.mkdir(parents=True, exist_ok=True)
     return write_whole(target, write)
 
 
