@@ -111,6 +111,22 @@ def test_samples_cost_the_root_of_the_step():
     assert agrees(fit.exponent("GD–SGD", "distance"), 0.5, 0.35), fit
 
 
+# Noise adds 4 t d/β to |w|², below a twentieth of its start 0.64 here: to first order the exponents are those without it.
+DIMENSIONS = [10, 20, 40]
+
+
+@pytest.mark.slow
+def test_with_noise_too_the_dimension_costs_no_neurons():
+    fit = wl.rates(problem(beta=400.0), "d", DIMENSIONS, n=40, step=0.02, t_end=0.1, replicas=16, chain=("ND", "PD"))
+    assert agrees(fit.exponent("ND–PD", "distance"), 0.0, 0.3), fit
+
+
+@pytest.mark.slow
+def test_with_noise_too_samples_cost_the_root_of_the_dimension():
+    fit = wl.rates(problem(beta=400.0), "d", DIMENSIONS, n=40, step=4e-4, t_end=0.04, replicas=16, chain=("GD", "SGD"))
+    assert agrees(fit.exponent("GD–SGD", "distance"), 0.5, 0.35), fit
+
+
 @pytest.mark.slow
 def test_on_independent_paths_the_distances_do_not_fall():
     """The same measurements with noise of their own: a flow on another grid of noise, SGD in blocks."""
