@@ -111,7 +111,7 @@ def test_samples_cost_the_root_of_the_step():
     assert agrees(fit.exponent("GD–SGD", "distance"), 0.5, 0.35), fit
 
 
-# Noise adds 4 t d/β to |w|², below a twentieth of its start 0.64 here: to first order the exponents are those without it.
+# Noise adds 4 t d/β to |w|², here below a tenth of its start 0.64: to first order the exponents are those without it.
 DIMENSIONS = [10, 20, 40]
 
 

@@ -36,6 +36,7 @@ from widelimit.theory.fixed_points.minimise import minimise
 POINTS = {1: 512, 2: 1024, 3: 2048}  # of the ball at which the risk is taken
 AT_A_TIME = 1 << 21  # numbers
 MOST = 1_000_000  # neurons, and draws
+POINTS_OF_SEARCH = 1024  # for neurons that a network lacks
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class Approximation:
     widths         N
     risks          of sampled networks, one row for each draw, (draws, widths)
     trained_widths, trained_risks    N, and the best risk of trained networks; empty if none were asked for
-    best_risks     the least risk of so many neurons, by `minimise`
+    best_risks     the least risk that `minimise` finds with at most so many neurons
 
     >>> import widelimit as wl
     >>> found = wl.approximation(wl.barron("cos(2*x)", radius=1.0), widths=[10, 100], draws=5)
@@ -83,11 +84,14 @@ class Approximation:
 
     def document(self) -> dict[str, object]:
         """Everything by name."""
-        trained, best = (dict(zip(self.trained_widths.tolist(), risks.tolist(), strict=True))
-                         for risks in (self.trained_risks, self.best_risks))  # fmt: skip
+        trained, best = (
+            dict(zip(self.trained_widths.tolist(), risks.tolist(), strict=True))
+            for risks in (self.trained_risks, self.best_risks)
+        )
         return {
             "barron": self.barron.document(), "widths": self.widths.tolist(), "means": self.means.tolist(),
-            "errors": self.errors.tolist(), "bounds": self.bounds.tolist(), "trained": trained, "best": best, "slope": self.slope,
+            "errors": self.errors.tolist(), "bounds": self.bounds.tolist(), "trained": trained, "best": best,
+            "slope": self.slope,
         }  # fmt: skip
 
     def __repr__(self) -> str:
@@ -131,7 +135,7 @@ def approximation(
     risks = [[_sampled_risk(barron, n, x, y, rng) for n in counts] for _ in range(draws)]
     problem = _network(x, y)
     trained_risks = np.array([_trained_risk(problem, n, t_end, seed) for n in chosen])
-    best = np.array([minimise(problem, atoms=n, within={"a": barron.delta.value}).risk for n in chosen])
+    best = np.array(_best_risks(problem, chosen, barron.delta.value))
     return Approximation(barron, np.array(counts), np.array(risks), np.array(chosen, int), trained_risks, best)
 
 
@@ -174,6 +178,14 @@ def _trained_risk(problem: Problem, n: int, t_end: float, seed: int) -> float:
     """The best of three gradient flows of n neurons."""
     run = solve(problem, ParticleFlow(n, rtol=1e-5, atol=1e-6), t_end, seed=seed, save=2, replicas=3, progress=False)
     return float(np.asarray(run.risk)[..., -1].min())
+
+
+def _best_risks(problem: Problem, widths: list[int], bound: float) -> list[float]:
+    """The least risk of networks of so many neurons or fewer, |a| ≤ bound, along one search for the minimum."""
+    if not widths:
+        return []
+    rounds = minimise(problem, atoms=max(widths), within={"a": bound}, points=POINTS_OF_SEARCH).history
+    return [min(one.value for one in rounds if one.atoms <= n) for n in widths]
 
 
 def _widths(name: str, values: Sequence[int]) -> list[int]:
