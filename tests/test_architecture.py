@@ -45,6 +45,7 @@ def imported(tree):
     """Names of the widelimit modules imported in a file, TYPE_CHECKING blocks left out."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            yield from (name for late in child.orelse for name in imported_late(late))
             continue
         if isinstance(child, ast.ImportFrom):
             assert child.level == 0, f"relative import of {child.module}"
@@ -53,6 +54,12 @@ def imported(tree):
             names = [a.name for a in child.names] if isinstance(child, ast.Import) else []
         yield from (n for n in names if n and n.split(".")[0] == "widelimit")
         yield from imported(child)
+
+
+def imported_late(tree):
+    """Names of the widelimit modules that stand in OnFirstUse("…")."""
+    calls = [node for node in nodes(tree, ast.Call) if ast.unparse(node.func) == "OnFirstUse"]
+    return [call.args[0].value for call in calls if call.args[0].value.split(".")[0] == "widelimit"]
 
 
 def wrong_imports(tree, own):
@@ -71,7 +78,8 @@ def test_imports_point_upwards():
 
 def test_the_arrow_of_imports_can_be_broken():
     bad = "from widelimit.dynamics.solve import solve\nimport widelimit\ndef f():\n    import widelimit.interfaces.cli"
-    assert len(wrong_imports(ast.parse(bad), "widelimit.potentials.reduced_landscape")) == 3
+    bad += "\nif TYPE_CHECKING:\n    pass\nelse:\n    late = OnFirstUse('widelimit.theory.gap.rates')"
+    assert len(wrong_imports(ast.parse(bad), "widelimit.potentials.reduced_landscape")) == 4
     fine = "if TYPE_CHECKING:\n    from widelimit.dynamics.solve import solve\nfrom widelimit import __version__"
     assert not wrong_imports(ast.parse(fine), "widelimit.potentials.reduced_landscape")
 

@@ -14,6 +14,14 @@ wl.solve(problem, wl.MeanField(4), 0.02, save=2)
 print(sorted({"ot", "scipy.stats", "matplotlib"} & set(sys.modules)))
 """
 
+COMPLEXITY = """
+import sys
+from widelimit.interfaces.cli import run
+for law in ("--cube", "--gauss", "--sphere"):
+    assert run(["complexity", "z1 + z1*z2 - 0.5*z1*z2*z3", law, "--json", "--out", sys.argv[1]]) == 0
+print(sorted({"jax", "scipy", "pandas", "xarray", "matplotlib.pyplot"} & set(sys.modules)))
+"""
+
 
 def test_a_name_is_that_of_the_module():
     assert OnFirstUse("math").gcd is math.gcd
@@ -21,3 +29,8 @@ def test_a_name_is_that_of_the_module():
 
 def test_solving_loads_neither_transport_nor_statistics():
     assert subprocess.run([sys.executable, "-c", SOLVE], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_the_complexity_of_a_polynomial_needs_neither_jax_nor_scipy(tmp_path):
+    done = subprocess.run([sys.executable, "-c", COMPLEXITY, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr

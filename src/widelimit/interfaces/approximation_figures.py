@@ -1,4 +1,4 @@
-"""The figure of an approximation: Δ²/N, and the risks of sampled and of trained networks beside it."""
+"""The figure of an approximation: Δ²/N, and the risks of sampled, trained and best networks beside it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def approximation_figure(result: Approximation, page: Page) -> Figure:
     if len(result.trained_widths):
         axes.plot(result.trained_widths, result.trained_risks, color=COLOURS[1], marker=SYMBOLS[1], mfc="none",
                   label="trained, best of three starts")  # fmt: skip
+        axes.plot(result.trained_widths, result.best_risks, color=COLOURS[2], marker=SYMBOLS[2], mfc="none",
+                  label=r"best found, $|a| \leq \Delta$")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel=r"width $N$", ylabel=r"risk on $|x| \leq r$",
              title=rf"$\Delta = {result.barron.delta.value:.3g}$, slope {result.slope:.2f}")  # fmt: skip
     finish(axes)

@@ -9,16 +9,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from matplotlib import pyplot, rc_context
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from widelimit.errors import require, require_keywords, require_known
 from widelimit.interfaces.finishing import place_legends
 from widelimit.interfaces.palette import STYLES, Style
+from widelimit.on_first_use import OnFirstUse
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    from matplotlib import pyplot
+else:
+    pyplot = OnFirstUse("matplotlib.pyplot")
 
 MOST_COLUMNS = 3  # panels in a row
 LOGS = ("", "x", "y", "xy")

@@ -37,16 +37,17 @@ def _draw_degrees(axes: Axes, result: Complexity) -> None:
     norms = [n.value for n in result.spectrum.degree_norms]
     axes.bar(range(len(norms)), norms, width=0.8, color=COLOURS[5], alpha=0.45, label=r"$\|P_\ell f\|^2$")
     found = result.spectrum.nonzero if isinstance(result.spectrum, Spectrum) else {}
+    points = []
     for degree in {sum(index) for index in found}:
         own = [index for index in found if sum(index) == degree]
         for place, index in enumerate(own):
-            x = degree + SPREAD * ((place + 0.5) / len(own) - 0.5)
-            axes.plot(x, found[index].value ** 2, "o", color=COLOURS[0], ms=4,
-                      label=r"$\hat f_\alpha^2$" if index == next(iter(found)) else None)  # fmt: skip
+            points.append((degree + SPREAD * ((place + 0.5) / len(own) - 0.5), found[index].value ** 2))
             if len(found) <= NAMED:
                 word = result.spectrum.word(index)  # type: ignore[union-attr]
-                axes.annotate(word, (x, found[index].value ** 2), xytext=(0, 4), textcoords="offset points",
-                              ha="center", fontsize="x-small", color="0.3")  # fmt: skip
+                axes.annotate(word, points[-1], xytext=(0, 4), textcoords="offset points", ha="center",
+                              fontsize="x-small", color="0.3")  # fmt: skip
+    if points:
+        axes.plot(*zip(*points, strict=True), "o", color=COLOURS[0], ms=4, label=r"$\hat f_\alpha^2$")
     axes.set(
         xlabel=r"degree $\ell$", title="What the target has of each degree", ylim=(0, 1.15 * max([*norms, 1e-300]))
     )
@@ -58,12 +59,13 @@ def _draw_steps(axes: Axes, staircase: Leap) -> None:
     for place, step in enumerate(staircase.steps):
         known.append(known[-1] + len(step.new))
         long = step.length == staircase.leap > 1
-        axes.plot([place, place, place + 1], [known[-2], known[-1], known[-1]], color=COLOURS[long])
         if len(staircase.steps) <= NAMED:
             axes.annotate(staircase.word(step.at), (place + 0.5, known[-1]), xytext=(0, 3), ha="center",
                           textcoords="offset points", fontsize="x-small", color="0.3")  # fmt: skip
         if long:
+            axes.plot([place, place, place + 1], [known[-2], known[-1], known[-1]], color=COLOURS[1], zorder=3)
             axes.annotate(f"+{step.length}", (place, (known[-2] + known[-1]) / 2), xytext=(-3, 0), ha="right",
                           textcoords="offset points", fontsize="small", color=COLOURS[1])  # fmt: skip
+    axes.plot(range(len(known)), known, color=COLOURS[0], drawstyle="steps-pre")
     axes.set(xlabel="monomials, in the order in which they can be learnt", ylabel="variables known",
              title=f"Staircase: leap {staircase.leap}", ylim=(-0.1, known[-1] + 0.6))  # fmt: skip

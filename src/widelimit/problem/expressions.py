@@ -6,8 +6,7 @@ r"""Functions written as expressions, for links, targets and activations.
     polynomial   (0, 2.5, 0, -0.5)                     coefficients of 1, z, z², …
     monomials    {(1,): 2.5, (3,): -0.5}               coefficients of z1^k1 z2^k2 …
 
-All are readings of the prefix form, from the leaves up. To JAX an expression is a pytree of its numbers: 0.5 and 0.6 in
-the same place share compiled code.
+All are readings of the prefix form, from the leaves up; values are in widelimit.problem.expression_arrays.
 """
 
 from __future__ import annotations
@@ -15,24 +14,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
-
-import jax
-import jax.numpy as jnp
+from typing import TYPE_CHECKING, Any
 
 from widelimit.errors import require
+from widelimit.on_first_use import OnFirstUse
 from widelimit.problem.combinations import combine
 from widelimit.problem.grammar import (
-    ALGEBRA,
-    CONSTANTS,
-    OF_NUMBERS,
     VARIABLES,
     Item,
     Prefix,
-    Table,
     fold,
     read,
 )
+
+if TYPE_CHECKING:
+    from widelimit.problem import expression_arrays as arrays
+else:
+    arrays = OnFirstUse("widelimit.problem.expression_arrays")
 
 Terms = dict[tuple[int, ...], float]
 
@@ -99,23 +97,7 @@ class Expression:
         >>> float(expression("z1 - z2**2")([5.0, 2.0]))
         1.0
         """
-        z = jnp.asarray(z)
-        z = z if jnp.issubdtype(z.dtype, jnp.floating) else z.astype(float)
-        require(
-            not self.indexed or (z.ndim >= 1 and z.shape[-1] >= self.arity),
-            f"a function of {', '.join(self.names)} needs an array (…, k) with k >= {self.arity}",
-            z.shape,
-            "pass one column for each variable",
-        )
-        leaves = {name: z[..., VARIABLES[name] - 1] if self.indexed else z for name in self.names} | CONSTANTS
-
-        def join(item: Item, *parts: Any) -> Any:
-            if not isinstance(item, str):
-                return item
-            return OF_ARRAYS[item](*parts) if parts else leaves[item]
-
-        value = fold(self.prefix, join)
-        return jnp.broadcast_to(jnp.asarray(value, z.dtype), z.shape[:-1] if self.indexed else z.shape)
+        return arrays.array_values(self, z)
 
 
 def expression(text: str | Expression) -> Expression:
@@ -131,20 +113,6 @@ def expression(text: str | Expression) -> Expression:
     require(isinstance(text, str), "an expression must be a text", text, "write it in quotes")
     normal, _ = fold(read(text), _text)
     return Expression(read(normal))
-
-
-def _flatten(function: Expression) -> tuple[list[Any], tuple[Any, ...]]:
-    """The numbers, and everything else with gaps where they stand."""
-    numbers = [item for item in function.prefix if not isinstance(item, str)]
-    return numbers, tuple(item if isinstance(item, str) else None for item in function.prefix)
-
-
-def _unflatten(skeleton: tuple[Any, ...], numbers: Any) -> Expression:
-    left = iter(numbers)
-    return Expression(tuple(next(left) if item is None else item for item in skeleton))
-
-
-jax.tree_util.register_pytree_node(Expression, _flatten, _unflatten)
 
 
 SUM, PRODUCT, SIGN, POWER, ATOM = range(5)  # how strongly a text holds together
@@ -218,15 +186,3 @@ def _latex_name(name: str) -> str:
     upright = letters in ("He", "e", "erf", "sign", "relu", "sigmoid", "softplus", "step")
     symbol = rf"\mathrm{{{letters}}}" if upright else letters if len(letters) == 1 else rf"\{letters}"
     return symbol if letters == name else f"{symbol}_{{{name[len(letters) :]}}}"
-
-
-OF_ARRAYS: Table = ALGEBRA | {  # at 0 the slopes of abs, sign, relu and step are 0
-    **{name: getattr(jnp, name) for name in OF_NUMBERS if hasattr(jnp, name)},
-    "erf": jax.scipy.special.erf,
-    "relu": lambda x: jnp.where(x > 0, x, 0.0),
-    "sigmoid": jax.nn.sigmoid,
-    "softplus": jax.nn.softplus,
-    "step": lambda x: jnp.where(x > 0, 1.0, 0.0),
-    "max": jnp.maximum,
-    "min": jnp.minimum,
-}

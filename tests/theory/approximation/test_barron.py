@@ -146,6 +146,9 @@ def test_trained_networks_need_fewer_neurons_than_the_bound_promises():
     found = wl.approximation(wl.barron("cos(3*x)", R), [10, 100], draws=10, trained=[2, 8, 16], t_end=60.0)
     assert (found.trained_risks < found.barron.delta.value**2 / found.trained_widths / 10).all()
     assert found.trained_risks[-1] < found.trained_risks[0]
+    assert (found.best_risks < found.barron.delta.value**2 / found.trained_widths / 10).all()
+    assert (np.diff(found.best_risks) <= 0).all() and found.best_risks[-1] < 0.3 * found.best_risks[0]
+    assert set(found.document()["best"]) == {2, 8, 16}
 
 
 BAD = {

@@ -199,6 +199,18 @@ def test_the_best_network_at_infinite_dimension():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("atoms", [1, 2, 3])
+def test_no_more_atoms_than_asked_for(atoms):
+    """Three neurons or more would be best; the risk falls with the number allowed."""
+    x = np.linspace(-1, 1, 24)
+    bump = wl.Problem(wl.data.empirical(x[:, None], np.cos(3 * x)), wl.neurons.ridge("tanh", "trained", "trained"),
+                      wl.initial.gaussian(1.0, a=1.0, b=0.0))  # fmt: skip
+    found = wl.minimise(bump, atoms=atoms, within={"a": 6.0}, points=256)
+    assert found.rho.n <= atoms and all(one.atoms <= atoms for one in found.history)
+    assert found.risk <= found.history[0].value + 1e-12
+
+
+@pytest.mark.slow
 def test_homogeneous_neurons_have_a_certificate_though_psi_falls_without_end():
     """ReLU, trained a, ridge: E depends on S = ∫ a r dρ alone, ½ E(y − τ S/√2π)² + λ|S|, and ∫v ≥ |S|."""
     delta, ridge, k = 0.8, 0.05, 1 / math.sqrt(2 * math.pi)

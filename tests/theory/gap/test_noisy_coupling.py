@@ -111,6 +111,39 @@ def test_samples_cost_the_root_of_the_step():
     assert agrees(fit.exponent("GD–SGD", "distance"), 0.5, 0.35), fit
 
 
+# Noise adds 4 t d/β to |w|², here below a tenth of its start 0.64: to first order the exponents are those without it.
+DIMENSIONS = [10, 20, 40]
+
+
+@pytest.mark.slow
+def test_with_noise_too_the_dimension_costs_no_neurons():
+    fit = wl.rates(problem(beta=400.0), "d", DIMENSIONS, n=40, step=0.02, t_end=0.1, replicas=16, chain=("ND", "PD"))
+    assert agrees(fit.exponent("ND–PD", "distance"), 0.0, 0.3), fit
+
+
+def sample_force(d, n=40, draws=2000, networks=20):
+    """√E|F − EF|², F = (y − f) σ'(⟨w, x⟩) x: root mean square of what a sample adds to a neuron at the start, by draws."""
+    rng, found = np.random.default_rng(d), []
+    for _ in range(networks):
+        w, y = rng.normal(0, 0.8 / np.sqrt(d), (n, d)), rng.choice([1.0, -1.0], draws)
+        x = rng.normal(size=(draws, d)) * (1 + 0.8 * y)[:, None]
+        h = x @ w.T
+        g = (y - (0.1 + h + 0.4 * h**2).mean(axis=1))[:, None] * (1 + 0.8 * h)
+        square = (g**2).T @ (x**2).sum(axis=1) / draws - ((g.T @ x / draws) ** 2).sum(axis=1)
+        found.append(np.sqrt(square).mean())
+    return np.sqrt(np.mean(np.square(found)))
+
+
+@pytest.mark.slow
+def test_with_noise_too_samples_cost_what_the_force_of_a_sample_says():
+    """The root of d is the law of large d; at d = 10 … 40 the high moments of |x|² flatten it, in the force as well."""
+    fit = wl.rates(problem(beta=400.0), "d", DIMENSIONS, n=40, step=4e-4, t_end=0.04, replicas=16, chain=("GD", "SGD"))
+    foretold = float(slope(DIMENSIONS, np.array([sample_force(d) for d in DIMENSIONS])))
+    value, low, high = fit.exponent("GD–SGD", "distance")
+    assert low - 0.1 < foretold < high + 0.1 and abs(value - foretold) < 0.2 and foretold < 0.3, (fit, foretold)
+    assert slope([320, 640], np.array([sample_force(d, networks=4) for d in (320, 640)])) > 0.4
+
+
 @pytest.mark.slow
 def test_on_independent_paths_the_distances_do_not_fall():
     """The same measurements with noise of their own: a flow on another grid of noise, SGD in blocks."""

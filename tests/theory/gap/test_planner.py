@@ -112,7 +112,7 @@ def test_a_tolerance_out_of_reach_names_its_floor(numbers, sentence):
         ({"confidence": 1.0}, "confidence must be a number between 0 and 1"),
         ({"confidence": 0.0}, "confidence must be a number between 0 and 1"),
         ({"t_end": 0.0}, "t_end must be a positive number"),
-        ({"runs": 1}, "at least 2 replicas"),
+        ({"runs": 1}, "runs must be a whole number of at least 2, got 1: try runs=40"),
         ({"problem": classes(d=math.inf)}, "a plan is for finite networks and needs a finite d, got inf"),
         ({"problem": wl.Problem(wl.data.gaussian_classes(2, 0.5), bent(0, 1.0), wl.initial.array(np.ones((3, 2))))},
          "needs a start of any width"),

@@ -46,6 +46,11 @@ def test_losses_multiply_to_the_last_envelope(small):
     assert all(factor >= 1 - 1e-9 for factor in small.losses.values())
 
 
+def test_the_sentence_names_the_inequality_that_loses_most(small):
+    name, factor = max(small.losses.items(), key=lambda pair: pair[1])
+    assert f"most is lost by {name}, × {factor:.3g}." in small.sentence and small.sentence[:-1] in repr(small)
+
+
 def test_a_figure_shows_the_terms_and_the_envelopes(small):
     first, second = wl.figure(small).axes
     assert len(first.lines) == 6 and len(second.lines) == 4

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from jax import Array
 
+import widelimit.problem.expression_arrays  # noqa: F401, makes expressions known to JAX
 from widelimit.errors import require
 from widelimit.frozen import static
 from widelimit.problem.activations.activation import Activation, as_floats

@@ -26,6 +26,7 @@ from jax import Array
 from jax.scipy.special import ndtri
 from jax.typing import DTypeLike
 
+import widelimit.problem.expression_arrays  # noqa: F401, makes expressions known to JAX
 from widelimit.errors import require, require_count
 from widelimit.frozen import Frozen, static
 from widelimit.problem.data.data_law import DataLaw, Draw, Group, Nodes, check_dimension, normals, require_finite

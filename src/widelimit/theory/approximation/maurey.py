@@ -9,6 +9,9 @@ a s_b(⟨u, x⟩) is f(x) − f(0), so that N draws make a network of N step neu
     f_N(x) = f(0) + (1/N) Σ_i a_i s_{b_i}(⟨u_i, x⟩),     mean risk = (E a² s² − E (f − f(0))²)/N ≤ Δ²/N
 
 over any law of x on |x| ≤ r; here the uniform one. Some draw is at least as good as the mean. Reference: [b93].
+
+Beside them, networks of N neurons a tanh(⟨w, x⟩ + b), which come near to steps as |w| → ∞: the best of three gradient
+flows, and the best that `minimise` finds among Σ_i p_i a_i tanh(⟨w_i, x⟩ + b_i) with Σ p_i = 1 and |a_i| ≤ Δ.
 """
 
 from __future__ import annotations
@@ -28,10 +31,12 @@ from widelimit.problem.data.unstructured import empirical
 from widelimit.problem.host_values import host_values
 from widelimit.problem.problem import Problem
 from widelimit.theory.approximation.barron import Barron
+from widelimit.theory.fixed_points.minimise import minimise
 
 POINTS = {1: 512, 2: 1024, 3: 2048}  # of the ball at which the risk is taken
 AT_A_TIME = 1 << 21  # numbers
 MOST = 1_000_000  # neurons, and draws
+POINTS_OF_SEARCH = 1024  # for neurons that a network lacks
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,7 @@ class Approximation:
     widths         N
     risks          of sampled networks, one row for each draw, (draws, widths)
     trained_widths, trained_risks    N, and the best risk of trained networks; empty if none were asked for
+    best_risks     the least risk that `minimise` finds with at most so many neurons
 
     >>> import widelimit as wl
     >>> found = wl.approximation(wl.barron("cos(2*x)", radius=1.0), widths=[10, 100], draws=5)
@@ -54,6 +60,7 @@ class Approximation:
     risks: np.ndarray
     trained_widths: np.ndarray
     trained_risks: np.ndarray
+    best_risks: np.ndarray
 
     @property
     def means(self) -> np.ndarray:
@@ -77,10 +84,14 @@ class Approximation:
 
     def document(self) -> dict[str, object]:
         """Everything by name."""
-        trained = dict(zip(self.trained_widths.tolist(), self.trained_risks.tolist(), strict=True))
+        trained, best = (
+            dict(zip(self.trained_widths.tolist(), risks.tolist(), strict=True))
+            for risks in (self.trained_risks, self.best_risks)
+        )
         return {
             "barron": self.barron.document(), "widths": self.widths.tolist(), "means": self.means.tolist(),
-            "errors": self.errors.tolist(), "bounds": self.bounds.tolist(), "trained": trained, "slope": self.slope,
+            "errors": self.errors.tolist(), "bounds": self.bounds.tolist(), "trained": trained, "best": best,
+            "slope": self.slope,
         }  # fmt: skip
 
     def __repr__(self) -> str:
@@ -91,13 +102,13 @@ def approximation(
     barron: Barron, widths: Sequence[int], draws: int = 20, trained: Sequence[int] = (), t_end: float = 100.0,
     seed: int = 0,
 ) -> Approximation:  # fmt: skip
-    """Risks of N-neuron networks drawn from the waves of a function, beside Δ²/N, and of trained ones.
+    """Risks of N-neuron networks drawn from the waves of a function, beside Δ²/N, of trained ones and of the best.
 
     barron    what `wl.barron` returned
     widths    N of the sampled networks
     draws     networks of each width
-    trained   widths at which networks of tanh neurons are trained as well, by gradient flow from three random starts;
-              the best of them counts
+    trained   widths at which networks of tanh neurons are trained as well, by gradient flow from three random starts,
+              of which the best counts, and by `minimise`
     t_end     how long to train
     seed      of the draws and of the starts
 
@@ -122,8 +133,10 @@ def approximation(
     x = ball_points(barron.k, barron.radius)
     y = host_values(barron.f, x) - host_values(barron.f, np.zeros((1, barron.k)))
     risks = [[_sampled_risk(barron, n, x, y, rng) for n in counts] for _ in range(draws)]
-    best = [_trained_risk(n, x, y, t_end, seed) for n in chosen]
-    return Approximation(barron, np.array(counts), np.array(risks), np.array(chosen, int), np.array(best))
+    problem = _network(x, y)
+    trained_risks = np.array([_trained_risk(problem, n, t_end, seed) for n in chosen])
+    best = np.array(_best_risks(problem, chosen, barron.delta.value))
+    return Approximation(barron, np.array(counts), np.array(risks), np.array(chosen, int), trained_risks, best)
 
 
 def ball_points(k: int, radius: float) -> np.ndarray:
@@ -154,13 +167,25 @@ def _sampled_risk(barron: Barron, n: int, x: np.ndarray, y: np.ndarray, rng: np.
     return float(((y - out / n) ** 2).mean())
 
 
-def _trained_risk(n: int, x: np.ndarray, y: np.ndarray, t_end: float, seed: int) -> float:
-    """The best of three gradient flows of n neurons a tanh(⟨w, x⟩ + b)."""
+def _network(x: np.ndarray, y: np.ndarray) -> Problem:
+    """Neurons a tanh(⟨w, x⟩ + b) that learn the values of f − f(0) at some of the points."""
     start = initial.gaussian(2.0, a=initial.normal(0.0, 3.0), b=initial.normal(0.0, 2.0))
     thinned = slice(None, None, max(1, len(x) // 128))
-    problem = Problem(empirical(x[thinned], y[thinned]), neurons.ridge("tanh", outer="trained", bias="trained"), start)
+    return Problem(empirical(x[thinned], y[thinned]), neurons.ridge("tanh", outer="trained", bias="trained"), start)
+
+
+def _trained_risk(problem: Problem, n: int, t_end: float, seed: int) -> float:
+    """The best of three gradient flows of n neurons."""
     run = solve(problem, ParticleFlow(n, rtol=1e-5, atol=1e-6), t_end, seed=seed, save=2, replicas=3, progress=False)
     return float(np.asarray(run.risk)[..., -1].min())
+
+
+def _best_risks(problem: Problem, widths: list[int], bound: float) -> list[float]:
+    """The least risk of networks of so many neurons or fewer, |a| ≤ bound, along one search for the minimum."""
+    if not widths:
+        return []
+    rounds = minimise(problem, atoms=max(widths), within={"a": bound}, points=POINTS_OF_SEARCH).history
+    return [min(one.value for one in rounds if one.atoms <= n) for n in widths]
 
 
 def _widths(name: str, values: Sequence[int]) -> list[int]:

@@ -186,7 +186,7 @@ class _Search:
             met = met * np.minimum(1.0, LARGE / np.maximum(np.abs(met).max(axis=1), LARGE))[:, None]
         mean = now.w @ (features @ v + penalty)
         below = self.here.at(met, v) < mean
-        fresh = apart(met[below | (np.arange(len(met)) == 0)], FEW)
+        fresh = apart(met[below | (np.arange(len(met)) == 0)], int(min(FEW, self.most - len(now.w))))
         theta = np.concatenate([now.theta, fresh])
         weighted = self.weighted(theta, np.append(now.w, np.zeros(len(fresh))))
         tried = [weighted]

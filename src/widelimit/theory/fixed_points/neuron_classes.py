@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.coordinates import Coordinates, length
-from widelimit.errors import require, require_known, require_positive
+from widelimit.errors import is_finite, require, require_known
 from widelimit.frozen import Frozen
 from widelimit.problem.problem import Problem
 
@@ -85,5 +85,6 @@ def _limits(columns: Coordinates, within: Any) -> dict[str, float]:
     require(good, "within must be a dictionary of bounds of blocks", within, 'try within={"a": 5.0}')
     for name, bound in (within or {}).items():
         require_known("block", name, columns.blocks)
-        require_positive(f"the bound of {name}", bound, "5.0")
+        good = is_finite(bound) and bound > 0
+        require(good, f"the bound of {name} must be a positive number", bound, f"try {name} = 5.0")
     return {name: float(bound) for name, bound in (within or {}).items()}

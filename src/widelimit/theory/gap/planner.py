@@ -21,11 +21,12 @@ from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from widelimit.arguments import instance_of, require_flag, require_replicas, require_seed
+from widelimit.arguments import instance_of, require_flag, require_seed
 from widelimit.errors import (
     Diverged,
     InputError,
     is_finite,
+    is_whole,
     require,
     require_count,
     require_keywords,
@@ -85,7 +86,8 @@ def plan(
     good = is_finite(confidence) and 0 < confidence < 1
     require(good, "confidence must be a number between 0 and 1", confidence, "try confidence=0.95")
     require_positive("t_end", t_end, "1.0")
-    require_replicas(runs, 2)
+    good = is_whole(runs) and runs >= 2
+    require(good, "runs must be a whole number of at least 2", runs, "try runs=40")
     require_seed(seed)
     require_flag("progress", options.get("progress"), None)
     if points is not None:

@@ -132,6 +132,16 @@ class ProofTerms:
         sizes = [float(self.delta[-1]), *lines.values()]
         return {name: late / early for name, early, late in zip(lines, sizes[:-1], sizes[1:], strict=True)}
 
+    @property
+    def sentence(self) -> str:
+        """What the proof makes of the distance, and which of its inequalities loses the most."""
+        lossiest = max(self.losses, key=self.losses.__getitem__)
+        return (
+            f"Δ = {self.delta[-1]:.3g} at t = {self.times[-1]:g} is bounded by {self.worst_envelope[-1]:.3g}, "
+            f"{math.prod(self.losses.values()):.3g} times as much; most is lost by {lossiest}, × "
+            f"{self.losses[lossiest]:.3g}."
+        )
+
     def table(self) -> list[dict[str, float]]:
         """The largest of every term over the neurons, at every save."""
         return [
@@ -142,7 +152,7 @@ class ProofTerms:
 
     def __repr__(self) -> str:
         lost = ", ".join(f"{name} × {factor:.3g}" for name, factor in self.losses.items())
-        return f"<ProofTerms to t = {self.times[-1]:g}: Δ = {self.delta[-1]:.3g}; lost by {lost}>"
+        return f"<ProofTerms: {self.sentence[:-1]} ({lost})>"
 
 
 def proof_terms(problem: Problem, n: int, step: float, t_end: float, **options: Unpack[ProofOptions]) -> ProofTerms:

@@ -16,22 +16,28 @@ import itertools
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from widelimit.errors import require_count
-from widelimit.potentials.hermite import orthonormal_hermite
-from widelimit.problem.data.target import Opaque, Target
-from widelimit.problem.data.unstructured import Empirical
+from widelimit.on_first_use import OnFirstUse
 from widelimit.problem.expressions import Expression, Terms
 from widelimit.problem.grammar import VARIABLES
-from widelimit.theory.learning.axis_integrals import NormalAxis, axis_integrals
-from widelimit.theory.learning.normal_rules import normal_means
 from widelimit.theory.learning.sampled_spectrum import spectrum_of_samples
 from widelimit.theory.learning.separation import separated
 from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
-from widelimit.theory.learning.target_variables import indices, target_of
+from widelimit.theory.learning.target_variables import indices, samples_of, target_of
+
+if TYPE_CHECKING:
+    from widelimit.potentials import hermite as polynomials
+    from widelimit.problem.data import Empirical
+    from widelimit.problem.data.target import Target
+    from widelimit.theory.learning import axis_integrals, normal_rules
+else:  # with JAX and SciPy, which polynomials do without
+    polynomials = OnFirstUse("widelimit.potentials.hermite")
+    axis_integrals = OnFirstUse("widelimit.theory.learning.axis_integrals")
+    normal_rules = OnFirstUse("widelimit.theory.learning.normal_rules")
 
 ORDERS = {1: 20, 2: 12, 3: 8}  # the highest degree looked at, by the number of variables
 ORDER_OF_MORE = 6
@@ -59,8 +65,8 @@ def hermite(
     """
     if order is not None:
         require_count("order", order, "10")
-    if isinstance(link, Empirical):
-        return spectrum_of_samples(link, list(indices(link.d, order or 3)), hermite_products, "hermite")
+    if (samples := samples_of(link)) is not None:
+        return spectrum_of_samples(samples, list(indices(samples.d, order or 3)), hermite_products, "hermite")
     target, names = target_of(link, k)
     terms = target.monomials if isinstance(target, Expression) else None
     if terms is not None:
@@ -72,7 +78,7 @@ def hermite(
 
 def hermite_products(z: np.ndarray, chosen: list[Index]) -> np.ndarray:
     """Π_i h_{α_i}(z_i) at rows z (n, k), (n, number of indices)."""
-    tables = [orthonormal_hermite(z[:, i], max(max(a[i] for a in chosen), 1)) for i in range(z.shape[1])]
+    tables = [polynomials.orthonormal_hermite(z[:, i], max(max(a[i] for a in chosen), 1)) for i in range(z.shape[1])]
     result = np.ones((len(z), len(chosen)))
     for i, table in enumerate(tables):
         result *= table[:, [a[i] for a in chosen]]
@@ -108,7 +114,7 @@ def _of_polynomial(terms: Terms, names: tuple[str, ...], order: int | None) -> S
 
 def _of_target(target: Target, names: tuple[str, ...], order: int) -> tuple[Series, WithError]:
     """Coefficients and E f² of what is no polynomial."""
-    if isinstance(target, Opaque):
+    if not isinstance(target, Expression):
         return _block(target, len(names), order)
     if len(names) == 1:
         return _block(renamed(target), 1, order)
@@ -149,18 +155,18 @@ def _multiplied(series: Series, factor: Series, places: list[int], order: int) -
 def _block(f: Target, k: int, order: int) -> tuple[Series, WithError]:
     """Coefficients and E f² of a function of the first k variables."""
     if k == 1:
-        one = axis_integrals(f, order, NormalAxis())
+        one = axis_integrals.axis_integrals(f, order, axis_integrals.NormalAxis())
         pairs = _pairs(one.values, one.errors)
         return {(n,): pair for n, pair in enumerate(pairs[:-1])}, pairs[-1]
     chosen = list(indices(k, order))
-    pairs = _pairs(*normal_means(f, k, lambda z: hermite_products(z, chosen)))
+    pairs = _pairs(*normal_rules.normal_means(f, k, lambda z: hermite_products(z, chosen)))
     return dict(zip(chosen, pairs[:-1], strict=True)), pairs[-1]
 
 
 @lru_cache(maxsize=64)
 def _norm(f: Target, k: int) -> WithError:
     """E f² alone."""
-    return _pairs(*normal_means(f, k, lambda z: np.empty((len(z), 0))))[-1]
+    return _pairs(*normal_rules.normal_means(f, k, lambda z: np.empty((len(z), 0))))[-1]
 
 
 def _pairs(values: np.ndarray, errors: np.ndarray) -> list[WithError]:

@@ -23,14 +23,13 @@ from widelimit.problem.data.kept_rule import counts_of, kept_rule, other_counts
 from widelimit.problem.data.nodes import SCRAMBLINGS
 from widelimit.problem.data.target import Target
 from widelimit.problem.host_values import host_values
+from widelimit.theory.learning.sampled_spectrum import ROWS, STANDARD_ERRORS
 
 AXES = 3  # with a rule of their own
 RANDOM = 1 << 16  # points beyond
-STANDARD_ERRORS = 4.0
 SETTLED = 1e-3  # relative change of E f², or share of it far out, beyond which it does not exist
 FAR = 10.0  # the axes end at 12
 ROUNDING = 8 * np.finfo(float).eps
-ROWS = 1 << 14
 
 Basis = Callable[[np.ndarray], np.ndarray]  # z (n, k) → e (n, m)
 

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from widelimit.errors import require
-from widelimit.problem.data.unstructured import Empirical
-from widelimit.theory.learning.normal_rules import ROWS, STANDARD_ERRORS
 from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
 from widelimit.theory.learning.target_variables import names_of
+
+if TYPE_CHECKING:
+    from widelimit.problem.data import Empirical
+
+ROWS = 1 << 14  # looked at together
+STANDARD_ERRORS = 4.0
 
 Products = Callable[[np.ndarray, list[Index]], np.ndarray]  # rows x (n, k), indices (m) → e (n, m)
 

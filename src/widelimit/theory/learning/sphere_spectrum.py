@@ -16,19 +16,24 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from widelimit.errors import InputError, is_whole, require, require_count
+from widelimit.on_first_use import OnFirstUse
 from widelimit.problem.expressions import Expression
 from widelimit.problem.grammar import VARIABLES
-from widelimit.theory.learning.axis_integrals import axis_integrals
 from widelimit.theory.learning.ball_polynomials import SphereAxis, ball_polynomials
 from widelimit.theory.learning.hermite_spectrum import ORDERS, renamed
-from widelimit.theory.learning.normal_rules import AXES, normal_means
 from widelimit.theory.learning.spectrum import Index, WithError, finite
 from widelimit.theory.learning.target_variables import indices, target_of
+
+if TYPE_CHECKING:
+    from widelimit.theory.learning import axis_integrals, normal_rules
+else:  # with JAX and SciPy, which polynomials do without
+    axis_integrals = OnFirstUse("widelimit.theory.learning.axis_integrals")
+    normal_rules = OnFirstUse("widelimit.theory.learning.normal_rules")
 
 EPS = float(np.finfo(float).eps)
 Polynomial = dict[Index, float]
@@ -121,20 +126,21 @@ def gegenbauer(
         highest = len(norms) - 1 if order is None else order
         whole = WithError(sum(n.value for n in norms), sum(n.error for n in norms))
         return SphereSpectrum(int(d), names, tuple(norms[: highest + 1]), whole, complete=len(norms) - 1 <= highest)
-    if len(names) > AXES:
+    if len(names) > normal_rules.AXES:
         raise InputError(
-            f"on the sphere a target that is no polynomial may have at most {AXES} variables, got {len(names)}: "
-            "write it as a polynomial, or use wl.hermite, its limit for large d."
+            f"on the sphere a target that is no polynomial may have at most {normal_rules.AXES} variables, got "
+            f"{len(names)}: write it as a polynomial, or use wl.hermite, its limit for large d."
         )
     highest = order or ORDERS[len(names)]
     plain = renamed(f) if isinstance(f, Expression) else f
     chosen = list(indices(len(names), highest))
     if len(names) == 1:
-        one = axis_integrals(plain, highest, SphereAxis(int(d)))
+        one = axis_integrals.axis_integrals(plain, highest, SphereAxis(int(d)))
         values, errors = one.values, one.errors
     else:
         size = math.sqrt(d)
-        values, errors = normal_means(plain, len(names), lambda z: ball_polynomials(z / size, chosen, d), float(d))
+        basis = lambda z: ball_polynomials(z / size, chosen, d)  # noqa: E731
+        values, errors = normal_rules.normal_means(plain, len(names), basis, float(d))
     sums, off = np.zeros(highest + 1), np.zeros(highest + 1)
     for index, c, e in zip(chosen, values[:-1], errors[:-1], strict=True):
         sums[sum(index)] += c * c

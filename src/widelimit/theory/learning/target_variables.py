@@ -5,12 +5,19 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from widelimit.errors import require, require_count
-from widelimit.problem.data.target import Target, parsed
-from widelimit.problem.expressions import Expression
+from widelimit.on_first_use import OnFirstUse
+from widelimit.problem.expressions import Expression, expression
 from widelimit.theory.learning.spectrum import Index
+
+if TYPE_CHECKING:
+    from widelimit.problem import data
+    from widelimit.problem.data import Empirical
+    from widelimit.problem.data.target import Target
+else:
+    data = OnFirstUse("widelimit.problem.data")
 
 MOST_VARIABLES = 20
 MOST_INDICES = 200_000
@@ -28,7 +35,7 @@ def names_of(k: int) -> tuple[str, ...]:
 
 def target_of(link: Any, k: int | None = None) -> tuple[Target, tuple[str, ...]]:
     """A target, and the names of the variables it depends on: of an expression those that appear in it."""
-    target = parsed(link)
+    target = expression(link) if isinstance(link, str | Expression) else data.target.parsed(link)
     if isinstance(target, Expression):
         names = target.names
         require(k is None, "k is for functions: an expression says how many variables it has", k, "leave it out")
@@ -37,6 +44,11 @@ def target_of(link: Any, k: int | None = None) -> tuple[Target, tuple[str, ...]]
     count = 1 if k is None else k
     require_count("k", count, "2")
     return target, names_of(count)
+
+
+def samples_of(link: Any) -> Empirical | None:
+    """The samples that stand for a target, if they do."""
+    return link if not isinstance(link, str | Expression) and isinstance(link, data.Empirical) else None
 
 
 def indices(k: int, order: int) -> Iterator[Index]:

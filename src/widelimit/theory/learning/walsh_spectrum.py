@@ -10,20 +10,25 @@ samples           means with standard errors
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from widelimit.errors import require, require_count
-from widelimit.problem.data.target import Target
-from widelimit.problem.data.unstructured import Empirical
+from widelimit.on_first_use import OnFirstUse
 from widelimit.problem.expressions import Expression, Terms
 from widelimit.problem.grammar import VARIABLES
-from widelimit.problem.host_values import host_values
 from widelimit.theory.learning.hermite_spectrum import renamed
 from widelimit.theory.learning.sampled_spectrum import spectrum_of_samples
 from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
-from widelimit.theory.learning.target_variables import indices, target_of
+from widelimit.theory.learning.target_variables import indices, samples_of, target_of
+
+if TYPE_CHECKING:
+    from widelimit.problem import host_values
+    from widelimit.problem.data import Empirical
+    from widelimit.problem.data.target import Target
+else:  # with JAX and SciPy, which polynomials do without
+    host_values = OnFirstUse("widelimit.problem.host_values")
 
 EPS = float(np.finfo(float).eps)
 MOST_SMALL = 4096  # coefficients that count as 0 and are kept
@@ -45,11 +50,11 @@ def walsh(
     """
     if order is not None:
         require_count("order", order, "3")
-    if isinstance(target, Empirical):
-        signs = bool((np.abs(target.x) == 1).all())
+    if (samples := samples_of(target)) is not None:
+        signs = bool((np.abs(samples.x) == 1).all())
         require(signs, "samples on the cube must have rows of +1 and -1", target, "try wl.hermite for Gaussian rows")
-        chosen = [a for a in indices(target.d, order or 3) if max(a) <= 1]
-        return spectrum_of_samples(target, chosen, _signs, "walsh")
+        chosen = [a for a in indices(samples.d, order or 3) if max(a) <= 1]
+        return spectrum_of_samples(samples, chosen, _signs, "walsh")
     found, names = target_of(target, k)
     terms = found.monomials if isinstance(found, Expression) else None
     series = _of_corners(found, len(names)) if terms is None else _of_polynomial(terms, names)
@@ -77,7 +82,7 @@ def _of_corners(target: Target, k: int) -> dict[Index, WithError]:
     powers = 1 << np.arange(k - 1, -1, -1)
     starts = range(0, 1 << k, ROWS)
     corners = ((np.arange(low, min(low + ROWS, 1 << k))[:, None] & powers) > 0 for low in starts)
-    y = np.concatenate([host_values(f, 1.0 - 2.0 * part) for part in corners])
+    y = np.concatenate([host_values.host_values(f, 1.0 - 2.0 * part) for part in corners])
     require(bool(np.isfinite(y).all()), "a target must give one finite number at every corner", target,
             "avoid poles and logarithms of negative numbers")  # fmt: skip
     error = 8 * k * EPS * float(np.abs(y).max())
