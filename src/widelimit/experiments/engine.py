@@ -13,6 +13,7 @@ folder of the store, which a worker looks for, tells whether it sees the folder.
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
 import os
 import random
@@ -87,7 +88,9 @@ class Engine:
         most = min(self.together, max(1, count_of(axes) // TASKS))
         waiting = list(bunches_of(spec, axes, most))
         random.shuffle(waiting)
-        store = None if way.store is None else Store(way.store.folder.resolve(), way.store.every)
+        store = copy.copy(way.store)
+        if store is not None:
+            store.folder = store.folder.resolve()
         way = replace(way, store=store, share=SHARE / (self.workers or 1))
         with self._client() as client, _token(way.store) as token:
             _require_same_versions(client)
