@@ -20,7 +20,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,7 +79,7 @@ class Engine:
         require(good, "retries must be a whole number of at least 0", self.retries, "try retries=2")
         require_count("together", self.together, "256")
 
-    def run(self, spec: Spec, axes: Sequence[SweepAxis], way: Way) -> Iterator[tuple[Place, Point]]:
+    def run(self, spec: Spec, axes: Sequence[SweepAxis], way: Way) -> Generator[tuple[Place, Point], None, None]:
         """All points, as they are found or end."""
         if self.workers is None and self.scheduler is None:
             for bunch in bunches_of(spec, axes, BLOCK):
@@ -103,7 +103,8 @@ class Engine:
             address: Any = self.scheduler
             if self.workers is not None:
                 address = stack.enter_context(_own_cluster(self.workers))
-            logging.getLogger("distributed").setLevel(logging.CRITICAL)
+            for name in ("distributed", "asyncio", "tornado"):  # what they report is said in a sentence
+                logging.getLogger(name).setLevel(logging.CRITICAL)
             try:
                 client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
             except (OSError, ValueError) as error:
@@ -149,7 +150,7 @@ class _Sweeping:
     def __init__(self, client: distributed.Client, errand: Errand, retries: int):
         self.client, self.errand, self.retries = client, errand, retries
         self.at_workers = client.submit(_itself, errand, pure=False)
-        self.under_way: dict[str, tuple[Bunch, int]] = {}
+        self.under_way: dict[Any, tuple[Bunch, int]] = {}  # by the keys of their futures
         self.ended = distributed.as_completed(loop=client.loop)
 
     def run(self, waiting: list[Bunch]) -> Iterator[tuple[Place, Point]]:
@@ -238,8 +239,8 @@ def _token(store: Store | None) -> Iterator[str]:
 
 def _require_same_versions(client: distributed.Client) -> None:
     """Refuse workers with another widelimit than this process."""
-    told = client.get_versions(packages=["widelimit"])["workers"]
-    for address, about in told.items():
+    told: Any = client.get_versions(packages=["widelimit"])
+    for address, about in told["workers"].items():
         there = about["packages"].get("widelimit")
         require(there == __version__, f"workers must have widelimit {__version__}", there,
                 f"install it on the worker {address}")  # fmt: skip
