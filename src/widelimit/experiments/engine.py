@@ -103,8 +103,9 @@ class Engine:
             address: Any = self.scheduler
             if self.workers is not None:
                 address = stack.enter_context(_own_cluster(self.workers))
-            for name in ("distributed", "asyncio", "tornado"):  # what they report is said in a sentence
-                logging.getLogger(name).setLevel(logging.CRITICAL)
+            for logger in map(logging.getLogger, ("distributed", "asyncio", "tornado")):  # a sentence says it
+                stack.callback(logger.setLevel, logger.level)
+                logger.setLevel(logging.CRITICAL)
             try:
                 client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
             except (OSError, ValueError) as error:
