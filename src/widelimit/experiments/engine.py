@@ -16,10 +16,12 @@ import contextlib
 import copy
 import logging
 import os
+import queue
 import random
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,7 +42,7 @@ else:
 
 BLOCK = 512  # points in hand at one time in this process
 TASKS = 64  # at least so many bunches, if there are as many points
-PATIENCE = 8.0  # seconds for a scheduler to answer
+PATIENCE = 5.0  # seconds for a scheduler to answer
 ONE_CORE = dict.fromkeys(("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 SILENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 Found = tuple[dict[Place, Point], dict[str, bytes]]
@@ -100,20 +102,18 @@ class Engine:
     def _client(self) -> Iterator[distributed.Client]:
         """A client of the scheduler, which for workers of its own is in this process."""
         with contextlib.ExitStack() as stack:
-            address: Any = self.scheduler
+            address = self.scheduler or ""
             if self.workers is not None:
                 address = stack.enter_context(_own_cluster(self.workers))
             for logger in map(logging.getLogger, ("distributed", "asyncio", "tornado")):  # a sentence says it
                 stack.callback(logger.setLevel, logger.level)
                 logger.setLevel(logging.CRITICAL)
-            try:
-                client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-            except (OSError, ValueError) as error:
-                reason = str(error).partition("\n")[0]
+            client = _answer(address)
+            if not isinstance(client, distributed.Client):
                 raise InputError(
                     f"a sweep needs a Dask scheduler that answers, got none at {address!r}: start one with "
-                    f"dask scheduler, or drop --scheduler ({reason})."
-                ) from None
+                    f"dask scheduler, or drop --scheduler ({client})."
+                )
             yield stack.enter_context(client)
 
 
@@ -209,6 +209,24 @@ def _reason(error: Exception) -> str:
     if isinstance(error, distributed.KilledWorker):
         return "its workers were lost while it ran: give them more memory, or run fewer points together"
     return f"{type(error).__name__}: {error}".partition("\n")[0]
+
+
+def _answer(address: str) -> distributed.Client | str:
+    """A client of the scheduler at an address, or why there is none. Asked in another thread: one that accepts the
+    connection and says nothing would be waited for without end."""
+    answers: queue.SimpleQueue[distributed.Client | str] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(distributed.Client(address, timeout=PATIENCE, set_as_default=False))
+        except Exception as error:  # an odd address has odd ones
+            answers.put(str(error).partition("\n")[0])
+
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        return answers.get(timeout=PATIENCE + 2)
+    except queue.Empty:
+        return "it accepts the connection and says nothing"
 
 
 @contextlib.contextmanager
