@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from widelimit.dynamics.solve import resume, solve
     from widelimit.errors import Diverged, InputError, Interrupted, Stopped
     from widelimit.experiments import catalogue
+    from widelimit.experiments.engine import Engine
     from widelimit.experiments.records import load
     from widelimit.experiments.spec import Spec
     from widelimit.experiments.store import Store
@@ -163,6 +164,7 @@ _HOMES = {
     "theory.learning.online_sgd": ("OnlineSGD",),
     "theory.learning.filtered_pca": ("FilteredPCA", "filtered_pca"),
     "theory.learning.samples_to_overlap": ("OverlapSamples", "samples_to_overlap"),
+    "experiments.engine": ("Engine",),
     "experiments.spec": ("Spec",),
     "experiments.store": ("Store",),
     "experiments.sweep": ("Sweep", "sweep"),

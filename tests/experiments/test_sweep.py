@@ -134,13 +134,13 @@ def test_an_interrupt_keeps_the_points_that_were_finished(tmp_path):
             raise KeyboardInterrupt
         return 0.0
 
-    start, store = spec(wl.SGD(6, 0.003)), wl.Store(tmp_path)
+    start, store, alone = spec(wl.SGD(6, 0.003)), wl.Store(tmp_path), wl.Engine(together=1)
     with pytest.raises(wl.Interrupted, match="2 of 4 points") as caught:
-        wl.sweep(start, {"seed": [0, 1, 2, 3]}, observers={"m": impatient}, together=1)
+        wl.sweep(start, {"seed": [0, 1, 2, 3]}, observers={"m": impatient}, engine=alone)
     assert caught.value.solution.counts == {"done": 2, "missing": 2}
     seen.clear()
     with pytest.raises(wl.Interrupted, match="and in the store"):
-        wl.sweep(start, {"seed": [0, 1, 2, 3]}, observers={"m": impatient}, together=1, store=store)
+        wl.sweep(start, {"seed": [0, 1, 2, 3]}, observers={"m": impatient}, engine=alone, store=store)
     assert len(store.runs()) == 3  # the third had ended, and was only looked at
     assert wl.sweep(start, {"seed": [0, 1, 2, 3]}, store=store).counts == {"done": 4}
 
@@ -216,7 +216,7 @@ neuron = wl.neurons.ridge(wl.activations.polynomial([0.2, 1.0, 0.3]))
 problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), neuron, wl.initial.gaussian(0.8))
 spec = wl.Spec(problem, wl.SGD(20, 1e-5), t_end=0.4, save=5)
 print("begun", flush=True)
-wl.sweep(spec, {"seed": {"seeds": 24}}, store=wl.Store(sys.argv[1]), together=4)
+wl.sweep(spec, {"seed": {"seeds": 24}}, store=wl.Store(sys.argv[1]), engine=wl.Engine(together=4))
 print("done", flush=True)
 """
 

@@ -42,6 +42,10 @@ LETTERS = 20
 DATA = "data_digest"  # attribute of a record: what is in its data file
 
 
+class Unwritable(InputError):
+    """A store that cannot be written to: no matter of one run."""
+
+
 class Store:
     """A folder of runs: `solve` with ``store=`` reads the run that is in it, and keeps the one that is not.
 
@@ -67,6 +71,11 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({str(self.folder)!r})"
+
+    def open(self) -> None:
+        """Make the folder, or say why nothing can be kept there, or that a newer version has written it."""
+        self._check_format()
+        self._make()
 
     def find(self, request: Request) -> Solution | None:
         """The run that was kept for a request, whole or as far as it came; None if there is none."""
@@ -98,6 +107,12 @@ class Store:
                 write_record(target, {"/": solution.dataset.assign_attrs({DATA: digest})})
             begun.unlink(missing_ok=True)
         return target
+
+    def take(self, name: str, contents: bytes) -> None:
+        """Keep the record of a run, given by its bytes and the name of its file."""
+        with self._room():
+            if not _is_whole(self.folder / name):
+                write_whole(self.folder / name, lambda path: path.write_bytes(contents))
 
     def runs(self, condition: str | None = None) -> list[Entry]:
         """What is known of every run that has ended, or of those that meet a condition such as "n >= 200"; a record
@@ -180,7 +195,7 @@ class Store:
             yield
         except (OSError, RuntimeError) as error:  # of the disk, or of HDF5 on it
             reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
-            raise InputError(
+            raise Unwritable(
                 f"a store must be a folder that can be written to, got {str(self.folder)!r}: {reason}."
             ) from None
 

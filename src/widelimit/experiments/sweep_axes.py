@@ -62,7 +62,7 @@ def axes_of(spec: Spec, given: Any) -> tuple[SweepAxis, ...]:
     """The axes that a table of a file, or a dictionary, describes."""
     good = isinstance(given, Mapping) and all(isinstance(name, str) for name in given) and set(given) - {ZIP}
     require(bool(good), "the axes of a sweep must be a dictionary of names and values", given, EXAMPLE)
-    known = dict(_numbers(spec))
+    known = dict(numbers_in(spec))
     single: dict[str, SweepAxis] = {}
     for word, values in given.items():
         if word != ZIP:
@@ -136,7 +136,7 @@ def _spaced(word: str, given: Mapping[str, Any]) -> list[Any]:
     return [float(value) for value in SPACES[kind](*numbers_given)]
 
 
-def _numbers(spec: Spec) -> Iterator[tuple[str, Any]]:
+def numbers_in(spec: Spec) -> Iterator[tuple[str, Any]]:
     """Every key that an axis may name, with its value now."""
     (method,) = spec.methods
     for field in fields(Settings):

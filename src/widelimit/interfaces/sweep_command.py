@@ -30,23 +30,32 @@ class SweepCommand:
     store: Annotated[
         Path | None, typer.Option(help="Store of the points (default: runs in the folder).", show_default=False)
     ] = None
+    workers: Annotated[
+        int | None, typer.Option(help="Run on so many processes of this machine, of one core each.", show_default=False)
+    ] = None
+    scheduler: Annotated[
+        str | None, typer.Option(help="Run on the Dask cluster of the scheduler at this address.", show_default=False)
+    ] = None
+    retries: Annotated[int, typer.Option(help="How often points are sent again that a worker has lost.")] = 2
     together: Annotated[int, typer.Option(help="Most points in one compiled call; 1 runs each by itself.")] = 256
     yes: Annotated[bool, typer.Option("--yes", help="Also run more than ten thousand points.")] = False
     as_json: Json = False
 
     def run(self) -> int:
         """Run what is missing, write the dataset and the picture."""
+        from widelimit.experiments.engine import Engine
         from widelimit.experiments.store import Store
         from widelimit.experiments.sweep import read_sweep, sweep
 
         spec, axes = read_sweep(self.spec)
         folder = Path(self.spec.stem) if self.out is None else self.out
+        engine = Engine(self.workers, self.scheduler, self.retries, self.together)
         require_writable(folder)
         interrupted = ""
         with room_in(folder):
             try:
                 store = Store(self.store or folder / RUNS)
-                found = sweep(spec, axes or {}, store=store, together=self.together, yes=self.yes)
+                found = sweep(spec, axes or {}, store=store, engine=engine, yes=self.yes)
             except Interrupted as stop:
                 found, interrupted = stop.solution, str(stop)
             files = [str(path) for path in _written(found, folder)]

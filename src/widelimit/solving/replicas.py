@@ -29,7 +29,8 @@ from jax import Array
 from widelimit.potentials.landscape import Landscape
 from widelimit.solving.protocol import Dynamics, State, Tick
 
-CORES = os.cpu_count() or 1
+NPROC = os.environ.get("NPROC", "")  # how many threads XLA may have, if it is told
+CORES = int(NPROC) if NPROC.isdecimal() and int(NPROC) else os.cpu_count() or 1
 GROUP = 4  # replicas in one call: more would leave the cache
 MANY = 256  # neurons, from which on replicas go apart
 Move = Callable[..., State]  # (dynamics, state, keys, numbers) ↦ state

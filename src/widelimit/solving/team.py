@@ -4,9 +4,9 @@
     (dynamics, state, keys, leg) ↦ state,   mapped over B;   an argument that is the same for all is not stacked
 
 The members are split into equal parts, one for each core or a few in a part (widelimit.solving.replicas), of few sizes,
-each of which is compiled once. Places that are left over, and those of members that have ended, are filled with a copy
-of another one. A member whose flow needs the implicit scheme, or more steps than one call has, is moved alone in that
-leg.
+each of which is compiled once. Groups always have one size, so that a run has the same bits in any company. Places that
+are left over, and those of members that have ended, are filled with a copy of another one. A member whose flow needs
+the implicit scheme, or more steps than one call has, is moved alone in that leg.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class Team:
         """All places after one call for each part."""
         (dynamics, along), (numbers, across), _ = legs
         count, mapping = len(places), self.plans[0].mapping
-        size = {"apart": 1, "grouped": min(GROUP, count)}.get(mapping, part_size(-(-count // CORES)))
+        size = {"apart": 1, "grouped": GROUP}.get(mapping, part_size(-(-count // CORES)))
         parts = np.concatenate([places, np.repeat(places[:1], -count % size)]).reshape(-1, size)
         move = mapped(type(dynamics).move, along, across)
 
