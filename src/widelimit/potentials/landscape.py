@@ -30,6 +30,7 @@ from widelimit.errors import is_number, require, shortened
 from widelimit.frozen import Frozen, argument, static
 from widelimit.measures import Density, Measure
 from widelimit.potentials.beyond_rules import with_lost
+from widelimit.potentials.chunks import one_by_one
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.refinement import AFFORDABLE, EXACT, HEADROOM, MOVING, ROUNDING, SAFETY, Errors, Refinement
 from widelimit.problem.regularisers import Penalty
@@ -296,4 +297,4 @@ def all_of(land: Landscape, points: Array, weights: Array) -> Errors:
 
 def each(function: Callable[[Array], Found], points: Array) -> Found:
     """``function`` of one cloud (n, D), or of each of several (R, n, D); traceable."""
-    return function(points) if points.ndim == 2 else jax.lax.map(function, points)
+    return function(points) if points.ndim == 2 else one_by_one(function, points)

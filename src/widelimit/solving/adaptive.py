@@ -32,7 +32,7 @@ from widelimit.problem.problem import Problem
 from widelimit.solving.clock import stretches
 from widelimit.solving.flows import Flow, VectorField
 from widelimit.solving.protocol import State
-from widelimit.solving.replicas import Leg, Plan, compiled
+from widelimit.solving.replicas import Leg, Plan, compiled, is_finite
 from widelimit.solving.rosenbrock import Rodas
 
 MAX_STEPS = 200_000  # between two saves
@@ -199,7 +199,7 @@ class SmoothPlan(Plan):
             else:
                 now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff), now, self.keys, span)
             self.scheme.steps += int(np.max(now.steps))
-            if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(now)) or bool(np.all(now.at >= span.stop)):
+            if not is_finite(now) or bool(np.all(now.at >= span.stop)):
                 return now.state
             taken += int(np.max(now.steps))
             self._go_on(dynamics, now, before, leg, taken)

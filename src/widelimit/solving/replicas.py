@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from widelimit.potentials.chunks import on_one_device, one_by_one
 from widelimit.potentials.landscape import Landscape
 from widelimit.solving.protocol import Dynamics, State, Tick
 
@@ -70,7 +71,7 @@ class Plan:
                 state = move(None, state)
             else:
                 state = self.land.carry(state, self.weights, move)
-            if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(state)):
+            if not is_finite(state):
                 break
             tick(leg.end, state)
         return state
@@ -112,7 +113,12 @@ def compiled(move: Move, mapping: str) -> Move:
     if mapping == "alone":
         return jax.jit(move)
     if mapping == "in turn":
-        return jax.jit(lambda dynamics, states, keys, numbers: jax.lax.map(
+        return jax.jit(lambda dynamics, states, keys, numbers: one_by_one(
             lambda both: move(dynamics, *both, numbers), (states, keys)
         ))  # fmt: skip
-    return jax.jit(jax.vmap(move, in_axes=(None, 0, 0, None)))
+    return jax.jit(jax.vmap(on_one_device(move), in_axes=(None, 0, 0, None)))
+
+
+def is_finite(state: State) -> bool:
+    """Whether all numbers of a state are finite, seen where they are."""
+    return all(bool(np.isfinite(part.data).all()) for x in jax.tree.leaves(state) for part in x.addressable_shards)

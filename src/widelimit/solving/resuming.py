@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jax.sharding import NamedSharding
 
 from widelimit.errors import InputError
 from widelimit.solving.protocol import Run, State
@@ -76,5 +77,5 @@ def remind(run: Run, choices: State) -> None:
 def _like(old: State, new: np.ndarray) -> State:
     """A leaf from a record, as the one it comes after: of JAX or of NumPy; a number may have become one per replica."""
     if isinstance(old, jax.Array):
-        return jnp.asarray(new)
+        return jax.device_put(new, old.sharding) if isinstance(old.sharding, NamedSharding) else jnp.asarray(new)
     return new if isinstance(old, np.ndarray) or new.ndim else type(old)(new)
