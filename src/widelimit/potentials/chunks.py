@@ -32,8 +32,8 @@ def by_chunks(function: Callable[[Array], Array], rows: Array, size: int) -> Arr
     return _of_shares(partial(_by_chunks, function, size), rows)
 
 
-def sum_chunks(function: Callable[[Array], Array], rows: Array, size: int) -> Array:
-    """Σ_chunks function(chunk)."""
+def sum_chunks(function: Callable[[Tree], Array], rows: Tree, size: int) -> Array:
+    """Σ_chunks function(chunk); the rows of an array, or of arrays of as many rows."""
     shares, total = _shares(rows), partial(_sum_chunks, function, size)
     return total(rows) if shares is None else jax.vmap(on_one_device(total))(shares).sum(axis=0)
 
@@ -66,7 +66,7 @@ def _of_shares(function: Callable[[Tree], Found], rows: Tree) -> Found:
 def _shares(rows: Tree) -> Tree | None:
     """Rows by the device they are on, (K, n/K, …); None where they are not spread."""
     count = _count()
-    if count == 1 or any(len(x) % count for x in jax.tree.leaves(rows)):
+    if count == 1 or _length(rows) % count:
         return None
     return jax.tree.map(lambda x: x.reshape(count, -1, *x.shape[1:]), rows)
 
@@ -85,17 +85,23 @@ def _by_chunks(function: Callable[[Array], Array], size: int, rows: Array) -> Ar
     return jnp.concatenate([done, function(rest)]) if len(rest) else done
 
 
-def _sum_chunks(function: Callable[[Array], Array], size: int, rows: Array) -> Array:
+def _sum_chunks(function: Callable[[Tree], Array], size: int, rows: Tree) -> Array:
     whole, rest = _split(rows, size)
     if whole is None:
         return function(rest)
-    start = function(rest) if len(rest) else jnp.zeros_like(jax.eval_shape(function, whole[0]))
+    one = jax.tree.map(lambda x: x[0], whole)
+    start = function(rest) if _length(rest) else jnp.zeros_like(jax.eval_shape(function, one))
     return jax.lax.scan(lambda total, chunk: (total + function(chunk), None), start, whole)[0]
 
 
-def _split(rows: Array, size: int) -> tuple[Array | None, Array]:
+def _split(rows: Tree, size: int) -> tuple[Tree | None, Tree]:
     """As many full chunks as there are, (chunks, size, …), None if one suffices; and the rows left over."""
-    if len(rows) <= size:
+    if _length(rows) <= size:
         return None, rows
-    full = len(rows) // size * size
-    return rows[:full].reshape(-1, size, *rows.shape[1:]), rows[full:]
+    full = _length(rows) // size * size
+    whole = jax.tree.map(lambda x: x[:full].reshape(-1, size, *x.shape[1:]), rows)
+    return whole, jax.tree.map(lambda x: x[full:], rows)
+
+
+def _length(rows: Tree) -> int:
+    return len(jax.tree.leaves(rows)[0])
