@@ -1,10 +1,10 @@
 """Neurons spread over devices: what a right-hand side takes, from 10⁵ to 10⁷ neurons, and a solve with 10⁷.
 
-    seconds   of the processor for one velocity of the limit in one radius, the best of several
-    bytes     on each device: the neurons, and the neurons with what the compiled velocity needs beside them
-    peak      most memory of the process, GiB
+seconds   of the processor for one velocity of the limit in one radius, the best of several
+bytes     on each device: the neurons, and the neurons with what the compiled velocity needs beside them
+peak      most memory of the process, GiB
 
-    XLA_FLAGS=--xla_force_host_platform_device_count=2 python -m widelimit_benchmarks.spread_speed
+XLA_FLAGS=--xla_force_host_platform_device_count=2 python -m widelimit_benchmarks.spread_speed
 """
 
 from __future__ import annotations

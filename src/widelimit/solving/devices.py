@@ -5,7 +5,7 @@
     F = Σ_j p_j Φ(θ_j)                the one thing neurons of different devices have in common: a sum of Q numbers
 
 The arrays are placed by `jax.sharding`, and JAX partitions the compiled functions; it is told the number of devices
-while it traces, so that loops over chunks of neurons (widelimit.potentials.chunks) run on every device by themselves. The
+while it traces, so that every device has a loop of its own over chunks of neurons (widelimit.potentials.chunks). The
 devices are no part of what a run is: sums are taken in another order, so that its numbers agree up to rounding only.
 """
 
