@@ -23,7 +23,7 @@ from widelimit.solving.devices import at_work, spread
 from widelimit.solving.progress import progress_bar, silent
 from widelimit.solving.protocol import Run, State
 from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
-from widelimit.solving.resuming import AT, PREFIX, Stand, recalled, remind
+from widelimit.solving.resuming import AT, PREFIX, Stand, midway_of, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
 from widelimit.solving.streams import stream
@@ -94,7 +94,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
     if before is not None and (before.sizes["time"] or AT in before):
         here = here.reached(before)
         book.restore(before)
-        remind(run, here.memory)
+        remind(run, here.memory, here.midway)
         if twin is not None:
             remind(twin.run, here.twin.memory)
     told, spent = ("", 0.0) if before is None else (str(before.attrs["notes"]), float(before.attrs["wall_time"]))
@@ -111,7 +111,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
         def tick(t: float, state: State | None = None) -> None:
             bar(t)
             if state is not None:
-                keep(here._replace(state=state, memory=recalled(run), at=t))
+                keep(here._replace(state=state, memory=recalled(run), at=t, midway=midway_of(run)))
 
         try:
             for t in times_of(settings, run)[here.saves :]:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain, repeat
 from typing import NamedTuple
 
 import jax
@@ -37,11 +38,12 @@ Move = Callable[..., State]  # (dynamics, state, keys, numbers) ↦ state
 
 
 class Leg(NamedTuple):
-    """What one compiled call covers: the dynamics during it, its numbers, and the time at its end."""
+    """What one compiled call, or a few, cover: the dynamics, its numbers, the time at the end, whom to tell midway."""
 
     dynamics: Dynamics
     numbers: State
     end: float
+    pause: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,22 @@ class Plan:
     def advance(self, state: State, start: float, stop: float, tick: Tick) -> State:
         """The state at a later time; not finite if the dynamics diverges."""
         for leg in self.legs(start, stop):
-            move = partial(self.moved, leg)
+            told = leg._replace(pause=partial(tick, start, state))
+            tries = chain(
+                [told], repeat(leg)
+            )  # a move that is repeated on a better landscape goes through in one piece
+
+            def move(land: Landscape | None, state: State, tries: Iterator[Leg] = tries) -> State:
+                return self.moved(next(tries), land, state)
+
             if self.land is None or self.weights is None:
                 state = move(None, state)
             else:
                 state = self.land.carry(state, self.weights, move)
             if not is_finite(state):
                 break
-            tick(leg.end, state)
+            start = leg.end
+            tick(start, state)
         return state
 
     def moved(self, leg: Leg, land: Landscape | None, state: State) -> State:
