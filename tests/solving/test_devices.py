@@ -31,21 +31,20 @@ def problem(**more):
 
 SMOOTH, NOISY = problem(), problem(beta=20.0)
 MANY = 8200  # more than a chunk on each of four devices, and a rest
-CASES = {
-    "ParticleFlow": (SMOOTH, wl.ParticleFlow(MANY, "reduced"), {}),
-    "GD with noise": (NOISY, wl.GD(16, 0.05, "reduced"), {}),
-    "MeanField and its twin, implicit": (SMOOTH, wl.MeanField(64, stiff=True), {}),
-    "NonlinearFlow, replicas": (SMOOTH, wl.NonlinearFlow(3, "reduced", points=64), {"replicas": 4}),
-    "SGD with noise, replicas": (NOISY, wl.SGD(6, 0.01), {"replicas": 8}),
-    "GD in pairs, replicas": (SMOOTH, wl.GD(6, 0.05), {"replicas": 4}),
+CASES = {  # and the numbers of devices
+    "ParticleFlow": (SMOOTH, wl.ParticleFlow(MANY, "reduced"), {}, (2, 4)),
+    "GD with noise": (NOISY, wl.GD(16, 0.05, "reduced"), {}, (1, 2, 4)),
+    "MeanField and its twin": (SMOOTH, wl.MeanField(64), {}, (2, 4)),
+    "NonlinearFlow": (SMOOTH, wl.NonlinearFlow(8, "reduced", points=64), {}, (4,)),
+    "SGD with noise, replicas": (NOISY, wl.SGD(6, 0.01), {"replicas": 8}, (2, 4)),
 }
 NAMES = ("risk", "risk_error", "final", "theta")
 found = {"apart": {}, "devices": {}, "refused": []}
-for name, (given, method, options) in CASES.items():
+for name, (given, method, options, counts) in CASES.items():
     def solved(**more):
         return wl.solve(given, method, 0.2, save=2, seed=3, **options, **more)
     one = solved()
-    for count in (1, 2, 4) if method == wl.GD(16, 0.05, "reduced") else (2, 4):
+    for count in counts:
         many = solved(devices=count)
         apart = [float(np.max(np.abs(many.dataset[k].values - one.dataset[k].values))) for k in NAMES]
         found["apart"][f"{name}, {count}"] = max(apart)
@@ -59,7 +58,7 @@ def impatient(rho):
         raise KeyboardInterrupt
     return 0.0
 impatient.calls = 0
-given, method, _ = CASES["GD with noise"]
+given, method, *_ = CASES["GD with noise"]
 options = {"t_end": 0.2, "save": 3, "seed": 3, "devices": jax.devices()[1:3], "observers": {"zero": impatient}}
 try:
     wl.solve(given, method, **options)
@@ -93,7 +92,7 @@ def on_four_devices(script):
     """What a script writes where the processor is four devices."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     done = subprocess.run([sys.executable, "-c", script], env=os.environ | flags, capture_output=True, text=True,
-                          timeout=900, check=False)  # fmt: skip
+                          timeout=1800, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
@@ -105,7 +104,7 @@ def found():
 
 @pytest.mark.slow
 def test_one_two_and_four_devices_give_the_same_numbers(found):
-    assert len(found["apart"]) == 13 and max(found["apart"].values()) < 1e-12, found["apart"]
+    assert len(found["apart"]) == 10 and max(found["apart"].values()) < 1e-12, found["apart"]
     assert found["devices"] == {name: f"{name[-1]} x cpu" for name in found["apart"]}
 
 
@@ -132,9 +131,9 @@ def test_what_does_not_divide_evenly_is_refused_with_what_would(found):
 def test_the_code_of_the_page_runs_on_four_devices():
     page = (ROOT / "docs" / "devices.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```py\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    assert len(code.splitlines()) == 5
+    assert len([line for line in code.splitlines() if line]) == 5
     done = subprocess.run([sys.executable, "-c", f"{code}print(limit.dataset.attrs['device'])"], capture_output=True,
-                          text=True, timeout=900, check=False)  # fmt: skip
+                          text=True, timeout=1800, check=False)  # fmt: skip
     assert done.stdout.strip() == "4 x cpu", done.stderr[-2000:]
 
 
