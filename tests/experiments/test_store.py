@@ -138,6 +138,32 @@ def test_a_checkpoint_between_two_saves_is_one(tmp_path):
     assert dataset.sizes["time"] == 1 and 0 < float(dataset["state_at"]) < 0.4
 
 
+@pytest.mark.parametrize(
+    "method",
+    [
+        wl.MeanField(8, stiff=False, check=False),
+        pytest.param(wl.MeanField(8), marks=pytest.mark.slow),
+        pytest.param(wl.NonlinearFlow(4, "reduced", points=8, stiff=False), marks=pytest.mark.slow),
+    ],
+)
+def test_an_adaptive_flow_killed_between_two_calls_of_its_solver_goes_on_to_the_same_bits(method, tmp_path):
+    """Stability holds the steps back: several calls between two saves."""
+    asked = wl.Problem(problem().data, problem().neuron, problem().initial)
+    whole = wl.solve(asked, method, 6e3, save=[3e3, 6e3])
+    store, between = wl.Store(tmp_path), []
+    while True:
+        try:
+            found = wl.solve(asked, method, 6e3, save=[3e3, 6e3], store=Dying(store, 1))
+            break
+        except Killed:
+            (path,) = tmp_path.glob(f"*{BEGUN}")
+            dataset = read_record(path)["/"]
+            between.append((dataset.sizes["time"], "state_midway_0" in dataset))
+            assert len(between) < 20  # every life gets further
+    assert {(0, True), (1, True)} <= set(between)
+    same(found, whole)
+
+
 def test_damaged_records_are_listed_and_run_again(tmp_path):
     store = wl.Store(tmp_path)
     path = store.keep(solved(store))

@@ -163,8 +163,9 @@ def _in_the_field_of(carriers: tuple[Array, Array], method: NonlinearFlow, probl
     view = view_neurons(landscape(problem, reduced), jnp.full(method.n, 1 / method.n), lambda state: state[1])
     if not problem.is_noisy:
         scheme = SchemeChoice.of(solver, limit.land, len(weights))
-        plan = SmoothPlan(legs, keys, replicas, "shared", scheme=scheme)
-        return Run((points, theta), plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes)
+        smooth = SmoothPlan(legs, keys, replicas, "shared", weights=weights, scheme=scheme)
+        notes, start_at = scheme.notes, (points, theta)
+        return Run(start_at, smooth.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=notes, plan=smooth)
     require_explicit(method)
-    advance = Plan(legs, keys, replicas, "shared").advance
-    return Run((points, theta), advance, view, whole_steps(step), too_large(step))
+    plan = Plan(legs, keys, replicas, "shared", weights=weights)
+    return Run((points, theta), plan.advance, view, whole_steps(step), too_large(step), plan=plan)

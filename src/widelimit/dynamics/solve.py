@@ -27,6 +27,7 @@ from widelimit.dynamics.methods import (
 )
 from widelimit.errors import require
 from widelimit.problem.problem import Problem
+from widelimit.solving.devices import Devices, mesh_of
 from widelimit.solving.driver import Ready, Request, checked_observers, drive, is_reserved
 from widelimit.solving.keeping import Keeper, kept
 from widelimit.solving.recorder import Observer
@@ -50,6 +51,7 @@ class KeptOptions(SolveOptions, total=False):
     """The keywords of `solve`."""
 
     store: Keeper | None
+    devices: Devices
 
 
 def solve(
@@ -79,13 +81,15 @@ def solve(
     keep       neurons saved over time in "reduced" or "full" coordinates (the last ones are always kept in full)
     store      a `Store`: a run that is in it is read, any other is run and kept; one of more than a minute leaves
                checkpoints on its way, from which it goes on when it is asked for again
+    devices    how many devices of JAX the neurons are spread over, or a list of them (docs/devices.md); with replicas,
+               the replicas are
 
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
     >>> wl.solve(problem, wl.SGD(n=10, step=0.01), t_end=0.1, save=3).times
     array([0.  , 0.05, 0.1 ])
     """
-    store = options.pop("store", None)
+    store, mesh = options.pop("store", None), mesh_of(options.pop("devices", None))
     settings = checked(problem, method, t_end, cast("SolveOptions", options))
     problem = at_width_of(method, problem)
     require_flag("progress", progress, None)
@@ -93,7 +97,8 @@ def solve(
     good = store is None or (callable(getattr(store, "find", None)) and callable(getattr(store, "keep", None)))
     require(good, "store must be a wl.Store", store, 'try store=wl.Store("runs")')
     require_room(problem, method, settings)
-    request = Request(problem, method, settings, DYNAMICS[type(method)], checked_observers(observers), progress, throw)
+    seen = checked_observers(observers)
+    request = Request(problem, method, settings, DYNAMICS[type(method)], seen, progress, throw, mesh=mesh)
     return drive(request) if store is None else kept(request, store)
 
 

@@ -74,7 +74,9 @@ def record_names(methods: Iterable[Method]) -> list[str]:
     return names
 
 
-def launch(spec: Spec, folder: Path, overwrite: bool = False, resumed: bool = False) -> Launch:
+def launch(
+    spec: Spec, folder: Path, overwrite: bool = False, resumed: bool = False, devices: int | None = None
+) -> Launch:
     """Run every method of a spec and keep the records in a folder, or go on with those that are there."""
     if overwrite and resumed:
         raise InputError(
@@ -88,7 +90,7 @@ def launch(spec: Spec, folder: Path, overwrite: bool = False, resumed: bool = Fa
     launched = Launch()
     for i, name in enumerate(record_names(spec.methods)):
         try:
-            launched.solutions[name] = _run(spec, i, RecordFile(folder / f"{name}.nc", text))
+            launched.solutions[name] = _run(spec, i, RecordFile(folder / f"{name}.nc", text), devices)
         except Interrupted as stop:
             launched.interrupted = True
             if len(stop.solution.times):
@@ -137,11 +139,11 @@ class RecordFile:
         return solution.save(self.path)
 
 
-def _run(spec: Spec, i: int, keeper: RecordFile) -> Solution:
+def _run(spec: Spec, i: int, keeper: RecordFile, devices: int | None) -> Solution:
     """The solution of one method; what cannot be run is an InputError that names the method."""
     method = spec.methods[i]
     try:
-        return solve(spec.problem, method, **_settings(spec, method), throw=False, store=keeper)
+        return solve(spec.problem, method, **_settings(spec, method), throw=False, store=keeper, devices=devices)
     except InputError as error:
         raise located(error, ("method", i), asdict(method)) from None
     except (MemoryError, OverflowError, JaxRuntimeError):

@@ -57,6 +57,10 @@ class RunCommand:
         bool, typer.Option("--dry-run", help="Only say how long it would take, and how much memory.")
     ] = False
     seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    devices: Annotated[
+        int | None,
+        typer.Option(help="Spread neurons or replicas over devices, see docs/devices.md.", show_default=False),
+    ] = None
     as_json: Json = False
 
     def run(self) -> int:
@@ -72,7 +76,7 @@ class RunCommand:
         from widelimit.experiments.launch import launch
 
         with room_in(folder):
-            launched = launch(chosen, folder, self.overwrite, self.resume)
+            launched = launch(chosen, folder, self.overwrite, self.resume, self.devices)
             files = _files(launched, folder)
         rows = table(chosen, launched)
 

@@ -173,8 +173,7 @@ class FeatureLandscape(Landscape, eq=False):
     @jax.jit
     def mean_features(self, points: Array, weights: Array) -> Array:
         """F = Σ_j weights_j Φ(θ_j), (Q,)."""
-        rows = jnp.concatenate([weights[:, None], points], axis=1)
-        return sum_chunks(lambda part: part[:, 0] @ self.features(part[:, 1:]), rows, self.held)
+        return sum_chunks(lambda part: part[0] @ self.features(part[1]), (weights, points), self.held)
 
     @jax.jit
     def all_features(self, theta: Array) -> Array:

@@ -30,6 +30,7 @@ from widelimit.errors import is_number, require, shortened
 from widelimit.frozen import Frozen, argument, static
 from widelimit.measures import Density, Measure
 from widelimit.potentials.beyond_rules import with_lost
+from widelimit.potentials.chunks import one_by_one
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.refinement import AFFORDABLE, EXACT, HEADROOM, MOVING, ROUNDING, SAFETY, Errors, Refinement
 from widelimit.problem.regularisers import Penalty
@@ -135,6 +136,8 @@ class Landscape(Frozen, ABC, eq=False):
 
     def _risk_lost(self, points: Array, weights: Array) -> Array:
         """What such an error may add to R(ρ)."""
+        if not self.lost(points.reshape(-1, points.shape[-1])).any():
+            return jnp.zeros(points.shape[:-2])
         clouds = points.reshape(-1, *points.shape[-2:])
         found = [self._with_lost(NO_ERROR, cloud, weights).risk for cloud in clouds]
         return jnp.asarray(found, float).reshape(points.shape[:-2])
@@ -246,12 +249,9 @@ class Landscape(Frozen, ABC, eq=False):
         """θ as an array (n, D), checked."""
         rows = array_of("theta", theta, "(n, D) or (D,)", "give one row per neuron")
         rows = rows[None] if rows.ndim == 1 else rows
-        require(
-            rows.shape[1] == len(self.coordinates) and len(rows) > 0,
-            f"theta must have shape (n, {len(self.coordinates)}), columns {shortened(self.coordinates)}",
-            rows.shape,
-            "check whether the landscape is the full or the reduced one",
-        )
+        expected = f"theta must have shape (n, {len(self.coordinates)}), columns {shortened(self.coordinates)}"
+        good = rows.shape[1] == len(self.coordinates) and len(rows) > 0
+        require(good, expected, rows.shape, "check whether the landscape is the full or the reduced one")
         return jnp.asarray(rows)
 
     def measure(self, rho: Rho) -> tuple[Array, Array]:
@@ -296,4 +296,4 @@ def all_of(land: Landscape, points: Array, weights: Array) -> Errors:
 
 def each(function: Callable[[Array], Found], points: Array) -> Found:
     """``function`` of one cloud (n, D), or of each of several (R, n, D); traceable."""
-    return function(points) if points.ndim == 2 else jax.lax.map(function, points)
+    return function(points) if points.ndim == 2 else one_by_one(function, points)

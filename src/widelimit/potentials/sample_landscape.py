@@ -34,6 +34,7 @@ from jax import Array
 from widelimit.coordinates import Coordinates
 from widelimit.errors import InputError, require
 from widelimit.frozen import static
+from widelimit.potentials.chunks import one_by_one
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.least_squares import on_device
 from widelimit.problem.data import DataLaw, Empirical
@@ -99,7 +100,7 @@ class SampleLandscape(FeatureLandscape, eq=False):
         """R(ρ) and its error for points (n, D), or of every replica (R, n, D), each on a draw of its own."""
         stack = points.reshape(-1, *points.shape[-2:])
         replicas = jnp.arange(len(stack)), stack
-        found = jax.lax.map(lambda one: self._on_fresh_samples(one[0], one[1], weights), replicas)
+        found = one_by_one(lambda one: self._on_fresh_samples(one[0], one[1], weights), replicas)
         return Estimate(*(part.reshape(points.shape[:-2]) for part in found))
 
     def _on_fresh_samples(self, replica: Array, points: Array, weights: Array) -> Estimate:

@@ -32,7 +32,7 @@ from widelimit.problem.problem import Problem
 from widelimit.solving.clock import stretches
 from widelimit.solving.flows import Flow, VectorField
 from widelimit.solving.protocol import State
-from widelimit.solving.replicas import Leg, Plan, compiled
+from widelimit.solving.replicas import Leg, Plan, compiled, is_finite
 from widelimit.solving.rosenbrock import Rodas
 
 MAX_STEPS = 200_000  # between two saves
@@ -66,6 +66,13 @@ class Reached(NamedTuple):
     state: State
     at: Array
     steps: Array
+
+
+class Midway(NamedTuple):
+    """Between two calls of a leg: how far the solver has come, and the steps of the leg so far."""
+
+    reached: Reached
+    taken: int
 
 
 class Tsit5Inside(diffrax.Tsit5):
@@ -140,6 +147,7 @@ class SchemeChoice:
     notes   what the record says of it
     steps   taken so far
     cost    of an implicit step, in explicit ones
+    midway  where in a leg it pauses, or shall go on
     """
 
     stiff: bool = False
@@ -150,6 +158,7 @@ class SchemeChoice:
     notes: list[str] = field(default_factory=list)
     steps: int = 0
     cost: float = 4.0
+    midway: Midway | None = None
 
     @classmethod
     def of(cls, solver: Solver, land: Landscape, n: int) -> SchemeChoice:
@@ -190,8 +199,10 @@ class SmoothPlan(Plan):
     def moved(self, leg: Leg, land: Landscape | None, state: State) -> State:
         """The state after a leg, on another landscape if one is given; not finite if a velocity is not."""
         dynamics = cast("Adaptive", leg.dynamics if land is None else leg.dynamics.on(land))
-        span, taken = leg.numbers, 0
-        now = Reached(state, jnp.full(self._lead, span.start, float), jnp.zeros(self._lead, int))
+        span = leg.numbers
+        begun = Midway(Reached(state, jnp.full(self._lead, span.start, float), jnp.zeros(self._lead, int)), 0)
+        now, taken = self.scheme.midway or begun
+        self.scheme.midway = None
         while True:
             before, stiff = np.asarray(now.at), self.scheme.stiff
             if self._mapping == "apart":
@@ -199,10 +210,14 @@ class SmoothPlan(Plan):
             else:
                 now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff), now, self.keys, span)
             self.scheme.steps += int(np.max(now.steps))
-            if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(now)) or bool(np.all(now.at >= span.stop)):
+            if not is_finite(now) or bool(np.all(now.at >= span.stop)):
                 return now.state
             taken += int(np.max(now.steps))
             self._go_on(dynamics, now, before, leg, taken)
+            if leg.pause is not None:
+                self.scheme.midway = Midway(now, taken)
+                leg.pause()
+                self.scheme.midway = None
 
     def _go_on(self, dynamics: Adaptive, now: Reached, before: np.ndarray, leg: Leg, taken: int) -> None:
         """Choose the scheme of the next call, or give up; replicas that were at the end before have no say."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import jax
 import numpy as np
 import xarray as xr
+from jax.sharding import Mesh
 
 from widelimit import __version__
 from widelimit.arguments import functions_of
@@ -18,10 +19,11 @@ from widelimit.errors import Diverged, GaveUp, InputError, Interrupted, Stopped,
 from widelimit.frozen import Value
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
+from widelimit.solving.devices import at_work, spread
 from widelimit.solving.progress import progress_bar, silent
 from widelimit.solving.protocol import Run, State
 from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
-from widelimit.solving.resuming import AT, PREFIX, Stand, recalled, remind
+from widelimit.solving.resuming import AT, PREFIX, Stand, midway_of, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
 from widelimit.solving.streams import stream
@@ -56,6 +58,7 @@ class Request:
     progress   a bar on stderr; by default if it is a terminal
     throw      whether to raise `Diverged`
     keeper     who keeps what a long run has done so far, if anybody
+    mesh       devices over which it is spread, if it is
     """
 
     problem: Problem
@@ -66,6 +69,7 @@ class Request:
     progress: bool | None = None
     throw: bool = True
     keeper: Keeper | None = None
+    mesh: Mesh | None = None
 
     @property
     def name(self) -> str:
@@ -82,6 +86,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
     began, settings = time.perf_counter(), request.settings
     run = request.ready(request.method, request.problem, settings.seed, settings.replicas)
     check_run(request, run)
+    run = run if request.mesh is None else spread(run, request.mesh)
     view = replace(run.view, land=run.view.land.reporting(stream(settings.seed, "report")))
     book = recorder(view, Saves(request.problem, settings.keep, request.observers))
     outcome, advice, twin = "done", "", _Twin.of(run, book)
@@ -89,7 +94,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
     if before is not None and (before.sizes["time"] or AT in before):
         here = here.reached(before)
         book.restore(before)
-        remind(run, here.memory)
+        remind(run, here.memory, here.midway)
         if twin is not None:
             remind(twin.run, here.twin.memory)
     told, spent = ("", 0.0) if before is None else (str(before.attrs["notes"]), float(before.attrs["wall_time"]))
@@ -101,12 +106,12 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
         return Solution(dataset_of(book, here, about), replace(request, keeper=None))
 
     keep = _Checkpoints(request.keeper, lambda here: record(here, "interrupted", ""))
-    with progress_bar(request.progress, request.name, settings.t_end) as bar:
+    with at_work(request.mesh), progress_bar(request.progress, request.name, settings.t_end) as bar:
 
         def tick(t: float, state: State | None = None) -> None:
             bar(t)
             if state is not None:
-                keep(here._replace(state=state, memory=recalled(run), at=t))
+                keep(here._replace(state=state, memory=recalled(run), at=t, midway=midway_of(run)))
 
         try:
             for t in times_of(settings, run)[here.saves :]:
@@ -244,6 +249,13 @@ def is_reserved(name: str) -> bool:
     return name in RESERVED or name.startswith(("edges_", "cell_", "edge_", PREFIX))
 
 
+def device_of(request: Request) -> str:
+    """The kind of device that a run is on, and how many if it is spread."""
+    if request.mesh is None:
+        return jax.devices()[0].device_kind
+    return f"{request.mesh.size} x {request.mesh.devices.flat[0].device_kind}"
+
+
 def attributes_of(request: Request, outcome: str, advice: str) -> dict[str, str | float]:
     """What a record says of itself; its spec, or why it has none."""
     try:
@@ -257,6 +269,6 @@ def attributes_of(request: Request, outcome: str, advice: str) -> dict[str, str 
         "outcome": outcome,
         "advice": advice,
         "seed": request.settings.seed,
-        "device": jax.devices()[0].device_kind,
+        "device": device_of(request),
         "versions": json.dumps({"widelimit": __version__, "jax": jax.__version__, "numpy": np.__version__}),
     }

@@ -106,9 +106,14 @@ class CellView:
 
 
 class Memory(Protocol):
-    """Choices that a dynamics makes as it goes, besides its state; ``steps`` counts those it has taken."""
+    """Choices that a dynamics makes as it goes, besides its state.
+
+    steps    how many it has taken
+    midway   where between two times it pauses, or shall go on: a pytree, or None at the first of them
+    """
 
     steps: int
+    midway: State
 
     def recall(self) -> State:
         """The choices at the moment, a pytree of numbers."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain, repeat
 from typing import NamedTuple
 
 import jax
@@ -26,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from widelimit.potentials.chunks import on_one_device, one_by_one
 from widelimit.potentials.landscape import Landscape
 from widelimit.solving.protocol import Dynamics, State, Tick
 
@@ -37,11 +39,12 @@ Move = Callable[..., State]  # (dynamics, state, keys, numbers) ↦ state
 
 
 class Leg(NamedTuple):
-    """What one compiled call covers: the dynamics during it, its numbers, and the time at its end."""
+    """What one compiled call, or a few, cover: the dynamics, its numbers, the time at the end, whom to tell midway."""
 
     dynamics: Dynamics
     numbers: State
     end: float
+    pause: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,14 +69,22 @@ class Plan:
     def advance(self, state: State, start: float, stop: float, tick: Tick) -> State:
         """The state at a later time; not finite if the dynamics diverges."""
         for leg in self.legs(start, stop):
-            move = partial(self.moved, leg)
+            told = leg._replace(pause=partial(tick, start, state))
+            tries = chain(
+                [told], repeat(leg)
+            )  # a move that is repeated on a better landscape goes through in one piece
+
+            def move(land: Landscape | None, state: State, tries: Iterator[Leg] = tries) -> State:
+                return self.moved(next(tries), land, state)
+
             if self.land is None or self.weights is None:
                 state = move(None, state)
             else:
                 state = self.land.carry(state, self.weights, move)
-            if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(state)):
+            if not is_finite(state):
                 break
-            tick(leg.end, state)
+            start = leg.end
+            tick(start, state)
         return state
 
     def moved(self, leg: Leg, land: Landscape | None, state: State) -> State:
@@ -113,7 +124,12 @@ def compiled(move: Move, mapping: str) -> Move:
     if mapping == "alone":
         return jax.jit(move)
     if mapping == "in turn":
-        return jax.jit(lambda dynamics, states, keys, numbers: jax.lax.map(
+        return jax.jit(lambda dynamics, states, keys, numbers: one_by_one(
             lambda both: move(dynamics, *both, numbers), (states, keys)
         ))  # fmt: skip
-    return jax.jit(jax.vmap(move, in_axes=(None, 0, 0, None)))
+    return jax.jit(jax.vmap(on_one_device(move), in_axes=(None, 0, 0, None)))
+
+
+def is_finite(state: State) -> bool:
+    """Whether all numbers of a state are finite, seen where they are."""
+    return all(bool(np.isfinite(part.data).all()) for x in jax.tree.leaves(state) for part in x.addressable_shards)

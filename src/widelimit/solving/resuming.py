@@ -2,10 +2,12 @@
 
     state_0, state_1, …     the leaves of the state and of what goes with it, in the order of JAX, if it was interrupted
     state_at                its time, of the last save or later
+    state_midway_0, …       how far the solver of a flow had come from there, if it was between two calls
 
-Every dynamics goes from save to save, and between saves from leg to leg, so a run that goes on from the state at the
-end of one makes the same compiled calls as one that was never stopped. What the state means is known to its dynamics
-alone: the record keeps the arrays, and the dynamics made ready again has their places.
+Every dynamics goes from save to save, between saves from leg to leg, and an adaptive flow from call to call in a leg.
+So a run that goes on from the state at the end of one makes the same compiled calls as one that was never stopped. What
+the state means is known to its dynamics alone: the record keeps the arrays, and the dynamics made ready again has their
+places.
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jax.sharding import NamedSharding
 
 from widelimit.errors import InputError
+from widelimit.solving.adaptive import Midway, Reached
 from widelimit.solving.protocol import Run, State
 from widelimit.solving.recorder import Variable
 
 PREFIX = "state_"
-AT = f"{PREFIX}at"
+AT, MIDWAY = f"{PREFIX}at", f"{PREFIX}midway_"
 
 
 class Stand(NamedTuple):
@@ -33,6 +37,7 @@ class Stand(NamedTuple):
     twin    what its twin holds, None without one
     saves   how many are behind it
     at      the time of the state: that of the last save, or later
+    midway  how far beyond it a flow has come, None if not at all
     """
 
     state: State
@@ -40,26 +45,35 @@ class Stand(NamedTuple):
     twin: State
     saves: int
     at: float
+    midway: Midway | None = None
 
     def variables(self) -> dict[str, Variable]:
         """The leaves, as variables of a dataset."""
-        leaves = (np.asarray(leaf) for leaf in jax.tree.leaves(self[:3]))
-        names = ((f"{PREFIX}{i}", leaf) for i, leaf in enumerate(leaves))
+        parts = {PREFIX: self[:3], MIDWAY: self.midway}
+        leaves = {f"{name}{i}": leaf for name, part in parts.items() for i, leaf in enumerate(jax.tree.leaves(part))}
         found: dict[str, Variable] = {
-            name: (tuple(f"{name}_{k}" for k in range(leaf.ndim)), leaf, {}) for name, leaf in names
+            name: (tuple(f"{name}_{k}" for k in range(np.ndim(leaf))), np.asarray(leaf), {})
+            for name, leaf in leaves.items()
         }
         return {**found, AT: ((), np.asarray(self.at), {})}
 
     def reached(self, dataset: xr.Dataset) -> Stand:
         """Where a record stands; this is where its run began."""
-        start, places = jax.tree.flatten(self[:3])
-        names = [f"{PREFIX}{i}" for i in range(len(start))]
-        if not all(name in dataset for name in names):
-            raise InputError("resume needs the state of the run, got a record without it: run it again.")
-        leaves = [_like(old, dataset[name].values) for old, name in zip(start, names, strict=True)]
-        state, memory, twin = jax.tree.unflatten(places, leaves)
+        state, memory, twin = _read(self[:3], dataset, PREFIX)
         at = float(dataset[AT] if AT in dataset else dataset["time"].values[-1])
-        return Stand(state, memory, twin, dataset.sizes["time"], at)
+        begun = Midway(Reached(self.state, jnp.zeros(()), jnp.zeros((), int)), 0)
+        midway = _read(begun, dataset, MIDWAY) if f"{MIDWAY}0" in dataset else None
+        return Stand(state, memory, twin, dataset.sizes["time"], at, midway)
+
+
+def _read(like: State, dataset: xr.Dataset, prefix: str) -> State:
+    """What a record has in the places of a pytree."""
+    start, places = jax.tree.flatten(like)
+    names = [f"{prefix}{i}" for i in range(len(start))]
+    if not all(name in dataset for name in names):
+        raise InputError("resume needs the state of the run, got a record without it: run it again.")
+    leaves = [_like(old, dataset[name].values) for old, name in zip(start, names, strict=True)]
+    return jax.tree.unflatten(places, leaves)
 
 
 def recalled(run: Run) -> State:
@@ -67,14 +81,20 @@ def recalled(run: Run) -> State:
     return None if run.memory is None else run.memory.recall()
 
 
-def remind(run: Run, choices: State) -> None:
-    """Let a run go on with earlier choices."""
+def midway_of(run: Run) -> Midway | None:
+    """Where between two times a run pauses."""
+    return None if run.memory is None else run.memory.midway
+
+
+def remind(run: Run, choices: State, midway: Midway | None = None) -> None:
+    """Let a run go on with earlier choices, from where it paused."""
     if run.memory is not None:
         run.memory.restore(choices)
+        run.memory.midway = midway
 
 
 def _like(old: State, new: np.ndarray) -> State:
     """A leaf from a record, as the one it comes after: of JAX or of NumPy; a number may have become one per replica."""
     if isinstance(old, jax.Array):
-        return jnp.asarray(new)
+        return jax.device_put(new, old.sharding) if isinstance(old.sharding, NamedSharding) else jnp.asarray(new)
     return new if isinstance(old, np.ndarray) or new.ndim else type(old)(new)
