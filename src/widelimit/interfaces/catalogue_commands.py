@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
     from widelimit.experiments.catalogue.reproduction import Reproduction
 
+FPS = 10.0  # frames of a film in a second
+
 
 @dataclass(frozen=True)
 class ListCommand:
@@ -94,10 +96,11 @@ class ReproduceCommand:
 
 
 def _pictures(found: Reproduction, folder: Path) -> list[Path]:
-    """The figure as PNG and as PDF, and the record."""
+    """The figure as PNG and as PDF, the film as GIF if there is one, and the record."""
     from widelimit.experiments.catalogue.reproduction import record_path
+    from widelimit.interfaces.animation import write_film, writer_of
     from widelimit.interfaces.canvas import Look, Page
-    from widelimit.interfaces.catalogue_figures import entry_figure
+    from widelimit.interfaces.catalogue_figures import entry_figure, entry_film
     from widelimit.solving.whole_files import write_whole
 
     look = Look()
@@ -107,6 +110,10 @@ def _pictures(found: Reproduction, folder: Path) -> list[Path]:
     for form in ("png", "pdf"):
         write = partial(picture.savefig, dpi=150, format=form)
         files.append(write_whole(record_path(found.entry, found.quick, folder, f".{form}"), write))
+    if film := found.outcome.film:
+        target = record_path(found.entry, found.quick, folder, ".gif")
+        with look.context():
+            files.append(write_film(target, writer_of(target, FPS), *entry_film(film, Page(look)), range(len(film))))
     return files
 
 

@@ -29,11 +29,12 @@ class Seconds(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `measure` returns: a measurement for every claim, the figure, and remarks."""
+    """What `measure` returns: a measurement for every claim, the figure, remarks, and the frames of a film."""
 
     measurements: Mapping[str, Measurement]
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
+    film: tuple[tuple[Panel, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ class Reproduction:
             "entry": self.entry.document(), "quick": self.quick, "digest": digest(self.entry, self.quick),
             "verdict": self.verdict, "verdicts": self.verdicts, "deviations": list(self.entry.deviating(self.quick)),
             "measurements": measured, "panels": [_panel(panel) for panel in self.outcome.panels],
+            "film": [[_panel(panel) for panel in frame] for frame in self.outcome.film],
             "notes": list(self.outcome.notes), "seconds": self.seconds, "version": self.version,
         }  # fmt: skip
 
@@ -123,8 +124,8 @@ def read(entry: CatalogueEntry, quick: bool, folder: Path) -> Reproduction | Non
         if found["digest"] != digest(entry, quick):
             return None
         measured = {name: _measurement(*m) for name, m in found["measurements"].items()}
-        panels = tuple(Panel(**{**p, "lines": tuple(_line(one) for one in p["lines"])}) for p in found["panels"])
-        outcome = Outcome(measured, panels, tuple(found["notes"]))
+        film = tuple(_read_panels(frame) for frame in found["film"])
+        outcome = Outcome(measured, _read_panels(found["panels"]), tuple(found["notes"]), film)
         return Reproduction(entry, quick, outcome, found["seconds"], True, found["version"])
     except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is damaged and will be replaced
         return None
@@ -133,6 +134,11 @@ def read(entry: CatalogueEntry, quick: bool, folder: Path) -> Reproduction | Non
 def _measurement(value: float | None, error: float | None, theory: float | None) -> Measurement:
     """A measurement from its record, where null is not a number."""
     return Measurement(math.nan if value is None else value, math.nan if error is None else error, theory)
+
+
+def _read_panels(found: list[dict]) -> tuple[Panel, ...]:
+    """Panels from their record."""
+    return tuple(Panel(**{**p, "lines": tuple(_line(one) for one in p["lines"])}) for p in found)
 
 
 def _line(found: dict) -> DrawnLine:
