@@ -4,7 +4,8 @@
 
     W_1(ρ^N, ρ̄_t) = ∫ |F_N − F_t| dr,      for N draws from ρ̄_t on average    ∫ √(2 F_t (1 − F_t)/(πN)) dr
 
-The second is what a histogram of N neurons cannot be better than, and the unit of the first. Reference: [mmn18], Fig. 1.
+The second is what a histogram of N neurons cannot be better than, and the unit of the first.
+Reference: [mmn18], Fig. 1.
 """
 
 from __future__ import annotations
