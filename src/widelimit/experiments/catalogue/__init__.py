@@ -16,6 +16,7 @@ from widelimit.experiments.catalogue.barron_line import BARRON_LINE
 from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
 from widelimit.experiments.catalogue.convexity import CONVEXITY
 from widelimit.experiments.catalogue.free_energy_decay import FREE_ENERGY_DECAY
+from widelimit.experiments.catalogue.mean_field.anisotropic_relu import ANISOTROPIC_RELU
 from widelimit.experiments.catalogue.mean_field.radial_density import RADIAL_DENSITY
 from widelimit.experiments.catalogue.predicting_failure import PREDICTING_FAILURE
 from widelimit.experiments.catalogue.reproduction import Reproduction, reproduce_entry
@@ -27,7 +28,7 @@ __all__ = ["CatalogueEntry", "Reproduction", "entries", "entry", "reproduce"]
 
 _ALL = (
     RISK_AT_CONVERGENCE, PREDICTING_FAILURE, FREE_ENERGY_DECAY, STAIRCASE, BARRON_LINE, CONVEXITY, SAMPLES_BY_EXPONENT,
-    RADIAL_DENSITY,
+    ANISOTROPIC_RELU, RADIAL_DENSITY,
 )  # fmt: skip
 _ENTRIES = {one.name: one for one in _ALL}
 
