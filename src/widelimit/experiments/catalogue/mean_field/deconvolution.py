@@ -1,0 +1,102 @@
+"""Sparse deconvolution by particles: five spikes seen through a low-pass filter.
+
+    y(x) = ⅕ Σ_{i ≤ 5} c_i φ(x − z_i),      φ(x) = Σ_{|k| ≤ 8} e^{ikx},      f(x) = (1/m) Σ_j a_j φ(x − p_j)
+
+A neuron is a spike of mass a at p. Fewer particles than spikes cannot fit; as many may be stuck; more of them find the
+minimum, which is 0. Reference: [cb18], numerical part, and the code of its sequel.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from widelimit.dynamics.methods import GD
+from widelimit.dynamics.solve import solve
+from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome, Seconds
+from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter
+from widelimit.experiments.catalogue.drawing import Panel, measured
+from widelimit.experiments.catalogue.mean_field.relu_teacher import share_solved
+from widelimit.problem import data, initial, neurons
+from widelimit.problem.problem import Problem
+
+HIGHEST = 8  # frequency of the filter
+ROWS = 32  # inputs: exact for products of two filtered spikes
+SPIKES = 5
+SOLVED = 1e-3  # of the risk of f = 0
+
+
+def spike(x: Array, theta: Array) -> Array:
+    """a φ(x − p) of θ = (a, p)."""
+    k = jnp.arange(1, HIGHEST + 1)
+    return theta[0] * (1 + 2 * jnp.sum(jnp.cos(k * (x[0] - theta[1]))))
+
+
+def measure(asked: Asked) -> Outcome:
+    """Last risks for every number of particles, over several sets of spikes and several starts."""
+    counts = [int(m) for m in asked.numbers("m")]
+    targets = range(asked.count("targets"))
+    found = [[asked.part(f"{m}-{seed}", partial(_trained, asked, m, seed)) for seed in targets] for m in counts]
+    last = np.array(found).reshape(len(counts), -1)
+    share = [share_solved(row, SOLVED) for row in last]
+    few, same, many = share[0], share[counts.index(SPIKES)], share[-1]
+    panels = (
+        Panel("Runs that find the minimum", "particles $m$", "share", (
+            measured("gradient descent", counts, [s.value for s in share], 0, [s.error for s in share]),
+        )),
+        Panel("Risk at the end", "particles $m$", "$R/E\\,y^2$", (
+            measured("median", counts, np.median(last, axis=1)), measured("best", counts, last.min(axis=1), 1),
+        ), "y"),
+    )  # fmt: skip
+    return Outcome(
+        {"enough": many, "too few": Measurement(float(last[0].min())),
+         "as many": Measurement(many.value - same.value, math.hypot(many.error, same.error))},
+        panels, (f"share with m = {counts[0]}: {few.value:.2f}",),
+    )  # fmt: skip
+
+
+def _rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """A circle of inputs, and the filtered sum of spikes of either sign, at least a third of 2π/5 apart."""
+    rng = np.random.default_rng(seed)
+    x = 2 * math.pi * np.arange(ROWS) / ROWS
+    z = 2 * math.pi * (np.arange(SPIKES) + rng.uniform(-1 / 3, 1 / 3, SPIKES)) / SPIKES
+    c = np.where(np.arange(SPIKES) % 2 == 0, 1.0, -1.0) * rng.uniform(0.5, 1.5, SPIKES)
+    k = np.arange(1, HIGHEST + 1)
+    phi = 1 + 2 * np.cos(k * (x[:, None, None] - z[:, None])).sum(axis=-1)
+    return x[:, None], phi @ c / SPIKES
+
+
+def _trained(asked: Asked, m: int, seed: int) -> list:
+    """The last risk from every start, over that of f = 0: masses 0 at first, places anywhere."""
+    x, y = _rows(seed)
+    start = initial.blocks([1, 1], [initial.constant(0.0), initial.uniform(0.0, 2 * math.pi)])
+    problem = Problem(data.empirical(x, y), neurons.custom(spike, D=2), start)
+    t_end = asked.number("t_end")
+    run = solve(problem, GD(m, asked.number("step")), t_end, save=[t_end], replicas=asked.count("starts"))
+    return (run.risk[:, -1] / np.mean(y**2)).tolist()
+
+
+DECONVOLUTION = CatalogueEntry(
+    "cb18-deconvolution", "cb18", "sparse deconvolution: more particles than spikes find the minimum",
+    (
+        Parameter("filter", "|k| <= 8", "sure"), Parameter("spikes", SPIKES, "sure"),
+        Parameter("m", tuple(float(m) for m in range(4, 11)), "sure", quick=(4.0, 5.0, 10.0)),
+        Parameter("targets", 8, "chosen", quick=4), Parameter("starts", 16, "chosen", quick=8),
+        Parameter("step", 1e-3, "chosen"), Parameter("t_end", 100.0, "chosen", quick=20.0),
+    ),
+    (
+        Claim("enough", "With m = 10 most runs reach a thousandth of the risk of f = 0.", "numerical part", 0.5,
+              "recalled", "at least", 0.0, "most: more than half", "runs that stay above it"),
+        Claim("too few", "With m = 4 none does: least risk over that of f = 0.", "fewer particles than spikes", SOLVED,
+              "theory", "at least", 0.0, "a spike of half the mean mass missing leaves more than a hundredth",
+              "four particles that fit five spikes"),
+        Claim("as many", "m = 10 gets there more often than m = 5: difference of the shares.", "numerical part", 0.2,
+              "recalled", "at least", 0.0, "a fifth is seen in a figure", "the number of particles does not matter"),
+    ),
+    Seconds(15, 120), measure,
+    deviations=("no penalty, so that the minimum is 0 and known; starts without mass at random places",),
+)  # fmt: skip
