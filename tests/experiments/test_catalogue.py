@@ -138,9 +138,24 @@ def test_the_commands_list_show_and_reproduce(tmp_path, monkeypatch, capsys):
     assert {path.name for path in tmp_path.glob("one*")} == {"one.json", "one.png", "one.pdf"}
 
 
+def test_an_entry_that_diverges_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
+    def diverges(asked):
+        raise wl.Diverged("SGD diverged at t = 1.", None)
+
+    both = {"one": replace(made(), name="one", measure=diverges), "two": replace(made(), name="two")}
+    monkeypatch.setattr(catalogue, "_ENTRIES", both)
+    assert run(["reproduce", "--all", "--json", "--jobs", "1", "--out", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert [one["entry"]["name"] for one in json.loads(out)] == ["two"]
+    assert "one: SGD diverged" in err
+    assert "about 4 s in all: one 2 s, two 2 s" in err  # full forms say it beforehand, one after the other here
+
+
 @pytest.mark.parametrize(
-    "words", [["show", "nothing"], ["reproduce"], ["reproduce", "mmn18-risk", "--all"], ["list", "--paper", "x"]]
-)
+    "words",
+    [["show", "nothing"], ["reproduce"], ["reproduce", "mmn18-risk", "--all"], ["list", "--paper", "x"],
+     ["reproduce", "--all", "--jobs", "0"]],
+)  # fmt: skip
 def test_bad_words_are_answered_in_one_sentence(words, capsys):
     assert run(words) == 2
     assert capsys.readouterr().err.count("\n") == 1
