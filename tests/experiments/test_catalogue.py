@@ -81,7 +81,9 @@ def test_a_finished_entry_is_read_and_a_changed_one_is_run_again(tmp_path):
 
 def moving(asked):
     """A histogram, arrows, and a film of two frames."""
-    panel = Panel("P", "x", "y", (bars("ours", [0, 1, 2], [1, 2]), *arrows("force", [[0, 0], [1, 1]], [[1, 0], [0, 1]])))
+    panel = Panel(
+        "P", "x", "y", (bars("ours", [0, 1, 2], [1, 2]), *arrows("force", [[0, 0], [1, 1]], [[1, 0], [0, 1]]))
+    )
     frames = tuple((Panel("F", "x", "y", (measured("at", [k], [k]),)),) for k in range(2))
     return Outcome({"value": Measurement(1.0)}, (panel,), film=frames)
 

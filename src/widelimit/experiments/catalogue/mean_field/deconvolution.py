@@ -73,7 +73,7 @@ def _rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
 def _trained(asked: Asked, m: int, seed: int) -> list:
     """The last risk from every start, over that of f = 0: masses 0 at first, places anywhere."""
     x, y = _rows(seed)
-    start = initial.blocks([1, 1], [initial.constant(0.0), initial.uniform(0.0, 2 * math.pi)])
+    start = initial.blocks([1, 1], (initial.constant(0.0), initial.uniform(0.0, 2 * math.pi)))
     problem = Problem(data.empirical(x, y), neurons.custom(spike, D=2), start)
     t_end = asked.number("t_end")
     run = solve(problem, GD(m, asked.number("step")), t_end, save=[t_end], replicas=asked.count("starts"))

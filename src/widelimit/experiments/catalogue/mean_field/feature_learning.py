@@ -62,9 +62,10 @@ def _frame(both: dict[str, Linearisation], k: int) -> tuple[Panel, ...]:
         path = theta[: k + 1, :, :1] * theta[: k + 1, :, 1:]
         ways = np.full((path.shape[1], k + 2, 2), np.nan)  # the gap ends the way of a neuron
         ways[:, :-1] = np.swapaxes(path, 0, 1)
+        flat = ways.reshape(-1, 2)
         rays = np.concatenate([[[0.0, 0.0], row, [np.nan, np.nan]] for row in TEACHER])
-        lines = (published("teacher", *rays.T), theory("way", *ways.reshape(-1, 2).T, 5),
-                 measured("neurons", *path[-1].T, 1))  # fmt: skip
+        lines = (published("teacher", rays[:, 0], rays[:, 1]), theory("way", flat[:, 0], flat[:, 1], 5),
+                 measured("neurons", path[-1, :, 0], path[-1, :, 1], 1))  # fmt: skip
         found.append(Panel(f"{name}, $t={one.times[k]:.1f}$", "$a w_1$", "$a w_2$", lines))
     return tuple(found)
 

@@ -53,7 +53,7 @@ def _moved(run: Linearisation) -> np.ndarray:
     """W_2 from the first to the last neurons of every seed."""
     names = tuple(str(c) for c in run.network.dataset["coordinate"].values)
     ends = run.network.dataset["theta"].values[:, [0, -1]]
-    return np.array([wasserstein(*(uniform_cloud(theta, names) for theta in pair)) for pair in ends])
+    return np.array([wasserstein(uniform_cloud(old, names), uniform_cloud(new, names)) for old, new in ends])
 
 
 def _exponent(scales: np.ndarray, values: np.ndarray) -> Measurement:

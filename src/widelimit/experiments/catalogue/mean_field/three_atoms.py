@@ -50,7 +50,7 @@ def measure(asked: Asked) -> Outcome:
         _panel("Sum", patch, [*arrows(r"$-\nabla\Psi$", ATOMS, total, 2),
                               *arrows("mean of samples", ATOMS, forces.mean(axis=0), 3)]),
         _panel("Step", patch, [*arrows(r"$-2s\,\nabla\Psi$", ATOMS, step, 2),
-                               measured("after", *(ATOMS + step).T, 4)]),
+                               _points("after", ATOMS + step, 4)]),
     )  # fmt: skip
     flow = solve(problem, ParticleFlow(len(ATOMS)), asked.number("t_end"), save=FRAMES, keep="full")
     return Outcome(
@@ -72,14 +72,17 @@ def _spreading(force: np.ndarray) -> float:
 
 
 def _panel(title: str, patch: DrawnLine, drawn: list[DrawnLine]) -> Panel:
-    atoms = measured("neurons", *ATOMS.T, 5)
-    return Panel(title, "$w_1$", "$w_2$", (patch, atoms, *drawn))
+    return Panel(title, "$w_1$", "$w_2$", (patch, _points("neurons", ATOMS, 5), *drawn))
+
+
+def _points(label: str, rows: np.ndarray, colour: int) -> DrawnLine:
+    return measured(label, rows[:, 0], rows[:, 1], colour)
 
 
 def _frame(times: np.ndarray, theta: np.ndarray, risk: np.ndarray, k: int, patch: DrawnLine) -> tuple[Panel, ...]:
     """The neurons at one time, the way they have come, and the risk up to it."""
-    trails = [theory("", *theta[: k + 1, i].T, i) for i in range(len(ATOMS))]
-    plane = Panel(f"$t={times[k]:.1f}$", "$w_1$", "$w_2$", (patch, *trails, measured("neurons", *theta[k].T, 5)))
+    trails = [theory("", theta[: k + 1, i, 0], theta[: k + 1, i, 1], i) for i in range(len(ATOMS))]
+    plane = Panel(f"$t={times[k]:.1f}$", "$w_1$", "$w_2$", (patch, *trails, _points("neurons", theta[k], 5)))
     return plane, Panel("Risk", "$t$", "risk $R$", (theory("", times[: k + 1], risk[: k + 1]),))
 
 

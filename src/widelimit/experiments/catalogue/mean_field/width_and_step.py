@@ -31,7 +31,7 @@ def measure(asked: Asked) -> Outcome:
     n, few = int(widths[1]), int(widths[0])
     problems = {d: bounded_classes(d) for d in dimensions}
     wide = {d: rates(problems[d], "n", widths, t_end=t_end, replicas=replicas, chain=("ND", "PD"))
-            for d in asked.numbers("wide_d")}  # fmt: skip
+            for d in map(int, asked.numbers("wide_d"))}  # fmt: skip
     over_d = rates(problems[dimensions[0]], "d", dimensions, n=n, t_end=t_end, replicas=replicas, chain=("ND", "PD"))
     fine = {d: rates(problems[d], "step", steps, n=few, t_end=t_end, replicas=replicas, chain=("GD", "SGD"))
             for d in (dimensions[0], dimensions[-1])}  # fmt: skip
