@@ -5,7 +5,8 @@
     external force   −∇V = −∇Ψ(·; δ_0): a neuron at w = 0 is silent, and interacts with none
     interaction      −∇Ψ(·; ρ^N) + ∇V
 
-The label is that of one neuron, the patch that all are pulled to. Reference: Lovig 2025, "Three atom example".
+The label is that of one neuron, the patch that all are pulled to, on normal inputs.
+Reference: Lovig 2025, "Three atom example".
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.special import erf
 
 from widelimit.dynamics.methods import SGD, ParticleFlow
 from widelimit.dynamics.solve import solve
@@ -34,8 +36,9 @@ TURN = np.linspace(0.0, 2 * math.pi, 33)
 def measure(asked: Asked) -> Outcome:
     """The forces from the landscape, the mean step from samples, and the flow that follows."""
     teacher = asked.number("teacher")
-    start = initial.array(ATOMS, coordinates="full")
-    problem = Problem(data.single_index(2, f"erf({teacher:g}*z)"), neurons.ridge("erf"), start)
+    x = np.random.default_rng(0).normal(size=(asked.count("rows"), 2))
+    rows = data.empirical(x, erf(teacher * x[:, 0]))
+    problem = Problem(rows, neurons.ridge("erf"), initial.array(ATOMS, coordinates="full"))
     land = landscape(problem)
     external = -np.asarray(land.grad_psi(ATOMS, SILENT))
     total = -np.asarray(land.grad_psi(ATOMS, ATOMS))
@@ -90,6 +93,7 @@ THREE_ATOMS = CatalogueEntry(
     "three-atoms", "l25", "external force, interaction, sum and step of three neurons in the plane",
     (
         Parameter("neurons", 3, "sure"), Parameter("s", 0.5, "sure"), Parameter("teacher", 1.5, "chosen"),
+        Parameter("rows", 256, "chosen"),
         Parameter("samples", 16384, "chosen", quick=4096), Parameter("t_end", 20.0, "chosen"),
     ),
     (
