@@ -1,9 +1,11 @@
 """Sparse deconvolution by particles: five spikes seen through a low-pass filter.
 
     y(x) = ⅕ Σ_{i ≤ 5} c_i φ(x − z_i),      φ(x) = Σ_{|k| ≤ 8} e^{ikx},      f(x) = (1/m) Σ_j a_j φ(x − p_j)
+    E_x (y − f)² = Σ_{|k| ≤ 8} |ŷ_k − f̂_k|²,      f̂_k = (1/m) Σ_j a_j e^{−ikp_j}
 
-A neuron is a spike of mass a at p. Fewer particles than spikes cannot fit; as many may be stuck; more of them find the
-minimum, which is 0. Reference: [cb18], numerical part, and the code of its sequel.
+A neuron is a spike of mass a at p; the rows of data are the 17 real coefficients, whose mean stands for their sum.
+Fewer particles than spikes cannot fit; as many may be stuck; more of them find the minimum, which is 0. Reference:
+[cb18], numerical part, and the code of its sequel.
 """
 
 from __future__ import annotations
@@ -25,15 +27,13 @@ from widelimit.problem import data, initial, neurons
 from widelimit.problem.problem import Problem
 
 HIGHEST = 8  # frequency of the filter
-ROWS = 32  # inputs: exact for products of two filtered spikes
 SPIKES = 5
 SOLVED = 1e-3  # of the risk of f = 0
 
 
 def spike(x: Array, theta: Array) -> Array:
-    """a φ(x − p) of θ = (a, p)."""
-    k = jnp.arange(1, HIGHEST + 1)
-    return theta[0] * (1 + 2 * jnp.sum(jnp.cos(k * (x[0] - theta[1]))))
+    """a times a real coefficient of a spike at p, of θ = (a, p), at x = (k, phase, size)."""
+    return theta[0] * x[2] * jnp.cos(x[0] * theta[1] - x[1])
 
 
 def measure(asked: Asked) -> Outcome:
@@ -60,14 +60,13 @@ def measure(asked: Asked) -> Outcome:
 
 
 def _rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """A circle of inputs, and the filtered sum of spikes of either sign, at least a third of 2π/5 apart."""
+    """Frequencies with phase and size, and the coefficients of spikes of either sign, some distance apart."""
     rng = np.random.default_rng(seed)
-    x = 2 * math.pi * np.arange(ROWS) / ROWS
     z = 2 * math.pi * (np.arange(SPIKES) + rng.uniform(-1 / 3, 1 / 3, SPIKES)) / SPIKES
     c = np.where(np.arange(SPIKES) % 2 == 0, 1.0, -1.0) * rng.uniform(0.5, 1.5, SPIKES)
-    k = np.arange(1, HIGHEST + 1)
-    phi = 1 + 2 * np.cos(k * (x[:, None, None] - z[:, None])).sum(axis=-1)
-    return x[:, None], phi @ c / SPIKES
+    pairs = [(k, phase, math.sqrt(2.0)) for k in range(1, HIGHEST + 1) for phase in (0.0, math.pi / 2)]
+    x = np.array([(0, 0.0, 1.0), *pairs])
+    return x, x[:, 2] * (np.cos(np.outer(x[:, 0], z) - x[:, 1:2]) @ c) / SPIKES
 
 
 def _trained(asked: Asked, m: int, seed: int) -> list:
@@ -86,7 +85,7 @@ DECONVOLUTION = CatalogueEntry(
         Parameter("filter", "|k| <= 8", "sure"), Parameter("spikes", SPIKES, "sure"),
         Parameter("m", tuple(float(m) for m in range(4, 11)), "sure", quick=(4.0, 5.0, 10.0)),
         Parameter("targets", 8, "chosen", quick=4), Parameter("starts", 16, "chosen", quick=8),
-        Parameter("step", 1e-3, "chosen"), Parameter("t_end", 100.0, "chosen", quick=20.0),
+        Parameter("step", 0.015, "chosen"), Parameter("t_end", 1500.0, "chosen", quick=150.0),
     ),
     (
         Claim("enough", "With m = 10 most runs reach a thousandth of the risk of f = 0.", "numerical part", 0.5,
