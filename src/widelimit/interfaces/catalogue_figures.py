@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -27,9 +28,11 @@ def entry_figure(panels: tuple[Panel, ...], page: Page) -> Figure:
 def entry_film(film: Sequence[tuple[Panel, ...]], page: Page) -> tuple[Figure, Callable[[int], None]]:
     """The page of a film, and the function that draws its k-th frame; axes have room for all frames and stay."""
     axes = page.panels([panel.title for panel in film[0]], 1.1)
-    for frame in film:
-        for one, panel in zip(axes, frame, strict=True):
-            _draw(one, panel)
+    for one, panel, *others in zip(axes, *film, strict=True):
+        _draw(one, panel)
+        for line in (line for other in others for line in other.lines):
+            one.update_datalim([point for point in zip(line.x, line.y, strict=False) if np.isfinite(point).all()])
+        one.autoscale_view()
     limits = [(one.get_xlim(), one.get_ylim()) for one in axes]
 
     def draw(k: int) -> None:
@@ -38,8 +41,11 @@ def entry_film(film: Sequence[tuple[Panel, ...]], page: Page) -> tuple[Figure, C
             _draw(one, panel)
             one.set(xlim=x, ylim=y)
 
-    draw(0)
-    return page.finished(axes), draw
+    draw(len(film) - 1)
+    canvas = page.finished(axes)
+    canvas.draw_without_rendering()
+    canvas.set_layout_engine("none")  # panels that stay where they are
+    return canvas, draw
 
 
 def _draw(axes: Axes, panel: Panel) -> None:

@@ -1,11 +1,11 @@
 """Neurons that move, beside neurons that hardly do: the same network with α = 1 and in the lazy regime.
 
-    f = (α/N) Σ_i a_i (⟨w_i, x⟩)_+,      dθ_i/dt = (2/α) E (y − f) ∇σ*(x; θ_i),      f(x; ρ_0) = 0 by pairs
+    f = (α/N) Σ_i a_i tanh⟨w_i, x⟩,      dθ_i/dt = (2/α) E (y − f) ∇σ*(x; θ_i),      f(x; ρ_0) = 0 by pairs
 
     moved    √(mean_i |θ_i − θ_i⁰|²)           missed    ‖f − f̄‖/‖y‖,  f̄ the network linearised at its start
 
-The rows of x are on the circle, so that a neuron is a direction a·w with a length. References: Lovig 2025 (animation);
-[cob19].
+The rows of x are on the circle, and tanh is odd, so that a neuron is seen as the point a·w. The label is the mean of
+three neurons. References: Lovig 2025 (animation); [cob19].
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from widelimit.problem.problem import Problem
 from widelimit.theory.lazy.linearisation import Linearisation, linearise
 
 ROWS = 64
-TEACHER = np.array([[1.0, 0.0], [-0.5, 0.8], [-0.3, -0.9]])  # three neurons with a = 1
-FRAMES = 41
+TEACHER = 2 * np.array([[1.0, 0.0], [-0.5, 0.8], [-0.3, -0.9]])  # three neurons with a = 1
+FRAMES = 25
 
 
 def measure(asked: Asked) -> Outcome:
     """Both networks beside their tangent models, from the same neurons."""
     angle = 2 * np.pi * (np.arange(ROWS) + 0.5) / ROWS
     x = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    y = np.maximum(x @ TEACHER.T, 0.0).mean(axis=1)
+    y = np.tanh(x @ TEACHER.T).mean(axis=1)
     start = initial.paired(initial.gaussian(asked.number("scale"), a=initial.signs()))
-    problem = Problem(data.empirical(x, y), neurons.ridge("relu", outer="trained"), start)
+    problem = Problem(data.empirical(x, y), neurons.ridge("tanh", outer="trained"), start)
     scales = {"mean field": 1.0, "lazy": asked.number("alpha")}
     n, t_end = asked.count("N"), asked.number("t_end")
     both = {name: linearise(replace(problem, alpha=alpha), n, t_end, save=FRAMES) for name, alpha in scales.items()}

@@ -29,7 +29,7 @@ from widelimit.problem.problem import Problem
 ATOMS = np.array([[1.2, 1.0], [0.4, 1.5], [-0.8, 0.9]])
 SILENT = np.zeros((1, 2))
 STEP = 1e-3  # of the samples that are averaged: any, for one step
-FRAMES = 41
+FRAMES = 25
 TURN = np.linspace(0.0, 2 * math.pi, 33)
 
 
