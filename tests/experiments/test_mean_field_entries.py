@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax.numpy as jnp
 import pytest
 
 import widelimit as wl
@@ -86,6 +87,7 @@ def test_a_network_without_its_scale_is_not_lazy(monkeypatch):
     assert failed(feature_learning.FEATURE_LEARNING, N=16) == {"moves", "lazy"}
 
 
-def test_particles_that_are_too_few_are_noticed(monkeypatch):
-    monkeypatch.setattr(deconvolution, "GD", lambda m, step: wl.GD(4, step))
-    assert {"enough", "as many"} <= failed(deconvolution.DECONVOLUTION, targets=2)
+def test_a_filter_without_its_phase_is_noticed(monkeypatch):
+    """cos(kp) in place of cos(kp − φ): the odd part of the spikes cannot be fitted."""
+    monkeypatch.setattr(deconvolution, "spike", lambda x, theta: theta[0] * x[2] * jnp.cos(x[0] * theta[1]))
+    assert {"enough", "as many"} <= failed(deconvolution.DECONVOLUTION, targets=8)
