@@ -48,10 +48,10 @@ def measure(asked: Asked) -> Outcome:
     error = forces.std(axis=0, ddof=1) / math.sqrt(len(forces))
     patch = published("patch of the label", teacher + 0.15 * np.cos(TURN), 0.15 * np.sin(TURN))
     panels = (
-        _panel("External force", patch, arrows(r"$-\nabla V$", ATOMS, external)),
-        _panel("Interaction", patch, arrows(r"$-\int\nabla U\,d\rho$", ATOMS, inner, 1)),
-        _panel("Sum", patch, [*arrows(r"$-\nabla\Psi$", ATOMS, total, 2),
-                              *arrows("mean of samples", ATOMS, forces.mean(axis=0), 3)]),
+        _panel("External force", patch, arrows(r"$-2\nabla V$", ATOMS, 2 * external)),
+        _panel("Interaction", patch, arrows(r"$-2\int\nabla U\,d\rho$", ATOMS, 2 * inner, 1)),
+        _panel("Sum", patch, [*arrows(r"$-2\nabla\Psi$", ATOMS, 2 * total, 2),
+                              *arrows("mean of samples", ATOMS, 2 * forces.mean(axis=0), 3)]),
         _panel("Step", patch, [*arrows(r"$-2s\,\nabla\Psi$", ATOMS, step, 2),
                                _points("after", ATOMS + step, 4)]),
     )  # fmt: skip
