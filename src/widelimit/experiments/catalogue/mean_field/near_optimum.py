@@ -3,9 +3,9 @@
     x | y ~ N(0, Σ_y), contrast Δ on s_0 = γd directions,     σ*(x; θ) = a min((⟨w, x⟩)_+, 1),     ε = c/d
     (a, |w|) ~ ρ̄_0,  w/|w| uniform on the sphere,     R_∞(ρ̄_0) < 1:     R ≤ inf R + η with N = O(1), n = T/ε = O(d)
 
-T is where the limit in d = ∞ is below η/2; inf R ≥ 0, so that R ≤ η is more than is asked. The theorem does not give its
-constants: N = 50 and c = 0.05 end at 0.31 in every d, because ∫a²σ² dρ/N and the noise of samples add to R. Reference: [mmm19], theorem
-on centred anisotropic Gaussians.
+T is where the limit in d = ∞ is below η/2; inf R ≥ 0, so that R ≤ η is more than is asked. The theorem does not give
+its constants: N = 50 and c = 0.05 end at 0.31 in every d, because ∫a²σ² dρ/N and the noise of samples add to R.
+Reference: [mmm19], theorem on centred anisotropic Gaussians.
 """
 
 from __future__ import annotations
