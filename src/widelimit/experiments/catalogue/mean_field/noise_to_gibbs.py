@@ -68,9 +68,9 @@ NOISE_TO_GIBBS = CatalogueEntry(
     "mmn18-gibbs", "mmn18", "noisy SGD ends at the Gibbs law, which costs O(D/β)",
     (
         Parameter("d", 10, "chosen"), Parameter("delta", 0.8, "chosen"), Parameter("scale", 0.8, "chosen"),
-        Parameter("ridge", 0.1, "chosen"), Parameter("beta", 50.0, "chosen"),
-        Parameter("N", 800, "chosen", quick=400), Parameter("eps", 1e-4, "chosen", quick=2e-4),
-        Parameter("t_end", 20.0, "chosen", quick=12.0), Parameter("seeds", 8, "chosen", quick=4),
+        Parameter("ridge", 0.5, "chosen"), Parameter("beta", 10.0, "chosen"),
+        Parameter("N", 800, "chosen", quick=400), Parameter("eps", 2e-4, "chosen", quick=1e-3),
+        Parameter("t_end", 5.0, "chosen", quick=3.0), Parameter("seeds", 8, "chosen"),
         Parameter("betas", tuple(float(b) for b in (30, 100, 300, 1000, 3000, 10000, 30000)), "chosen",
                   quick=(100.0, 1000.0, 3000.0, 10000.0)),
     ),
