@@ -15,7 +15,7 @@ import widelimit as wl
 from widelimit.experiments import catalogue
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome, Seconds
 from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter, verdict
-from widelimit.experiments.catalogue.drawing import Panel, measured, published, theory
+from widelimit.experiments.catalogue.drawing import Panel, arrows, bars, measured, published, theory
 from widelimit.experiments.catalogue.reproduction import reproduce_entry
 from widelimit.interfaces.cli import run
 
@@ -79,6 +79,24 @@ def test_a_finished_entry_is_read_and_a_changed_one_is_run_again(tmp_path):
     assert CALLS == ["first", "second"] * 2
 
 
+def moving(asked):
+    """A histogram, arrows, and a film of two frames."""
+    panel = Panel(
+        "P", "x", "y", (bars("ours", [0, 1, 2], [1, 2]), *arrows("force", [[0, 0], [1, 1]], [[1, 0], [0, 1]]))
+    )
+    frames = tuple((Panel("F", "x", "y", (measured("at", [k], [k]),)),) for k in range(2))
+    return Outcome({"value": Measurement(1.0)}, (panel,), film=frames)
+
+
+def test_a_film_is_kept_in_the_record_and_written(tmp_path, monkeypatch, capsys):
+    entry = replace(made(), measure=moving)
+    monkeypatch.setattr(catalogue, "_ENTRIES", {"one": entry})
+    assert run(["reproduce", "one", "--out", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.glob("one*")} == {"one.json", "one.png", "one.pdf", "one.gif"}
+    kept = reproduce_entry(entry, False, tmp_path)
+    assert kept.kept and kept.outcome == moving(None)
+
+
 def test_a_damaged_record_is_replaced(tmp_path):
     reproduce_entry(made(), False, tmp_path)
     for wrong in ("{", "[]", json.dumps({"digest": "x"})):
@@ -138,9 +156,24 @@ def test_the_commands_list_show_and_reproduce(tmp_path, monkeypatch, capsys):
     assert {path.name for path in tmp_path.glob("one*")} == {"one.json", "one.png", "one.pdf"}
 
 
+def test_an_entry_that_diverges_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
+    def diverges(asked):
+        raise wl.Diverged("SGD diverged at t = 1.", None)
+
+    both = {"one": replace(made(), name="one", measure=diverges), "two": replace(made(), name="two")}
+    monkeypatch.setattr(catalogue, "_ENTRIES", both)
+    assert run(["reproduce", "--all", "--json", "--jobs", "1", "--out", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert [one["entry"]["name"] for one in json.loads(out)] == ["two"]
+    assert "one: SGD diverged" in err
+    assert "about 4 s in all: one 2 s, two 2 s" in err  # full forms say it beforehand, one after the other here
+
+
 @pytest.mark.parametrize(
-    "words", [["show", "nothing"], ["reproduce"], ["reproduce", "mmn18-risk", "--all"], ["list", "--paper", "x"]]
-)
+    "words",
+    [["show", "nothing"], ["reproduce"], ["reproduce", "mmn18-risk", "--all"], ["list", "--paper", "x"],
+     ["reproduce", "--all", "--jobs", "0"]],
+)  # fmt: skip
 def test_bad_words_are_answered_in_one_sentence(words, capsys):
     assert run(words) == 2
     assert capsys.readouterr().err.count("\n") == 1

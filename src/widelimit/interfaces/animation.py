@@ -6,13 +6,14 @@ One frame for each save. Drawn from records only, as every figure.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import track
 
@@ -77,23 +78,29 @@ def animate(
     target, chosen = path_of("animate", path), Look.of(look)
     require_flag("progress", progress, None)
     require_positive("fps", fps, "10")
-    writer = _writer(target, fps)
+    writer = writer_of(target, fps)
     curves = curves_of(entries_of([solution]), chosen.labels)
     names = _coordinates(curves, coordinate)
     with chosen.context():
         canvas, draw = _film(curves, names, Page(chosen))
         target.parent.mkdir(parents=True, exist_ok=True)
-
-        def write(partial: Path) -> None:
-            with writer.saving(canvas, str(partial), DPI):
-                for k in _counted(len(shared_times(curves)), target.name, progress):
-                    draw(k)
-                    writer.grab_frame()
-
-        return write_whole(target, write, target.suffix)
+        return write_film(target, writer, canvas, draw, _counted(len(shared_times(curves)), target.name, progress))
 
 
-def _writer(target: Path, fps: float) -> AbstractMovieWriter:
+def write_film(target: Path, writer: AbstractMovieWriter, canvas: Figure, draw: Frame, frames: Iterable[int]) -> Path:
+    """Draw and write frame by frame; the file is whole or not there."""
+
+    def write(partial: Path) -> None:
+        with writer.saving(canvas, str(partial), DPI):
+            for k in frames:
+                draw(k)
+                writer.grab_frame()
+
+    return write_whole(target, write, target.suffix)
+
+
+def writer_of(target: Path, fps: float) -> AbstractMovieWriter:
+    """What writes a file of this ending."""
     require_known("ending of a film", target.suffix, WRITERS)
     if target.suffix == ".mp4":
         require(FFMpegWriter.isAvailable(), "an .mp4 needs the program ffmpeg", "none", "install it or write a .gif")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,11 +14,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from widelimit.errors import require
+from widelimit.interfaces.entry import INTERRUPTED
 from widelimit.interfaces.options import Json, require_writable, show
+from widelimit.interfaces.side_by_side import Shares, reproduce_each, shares
 
 if TYPE_CHECKING:
     from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
     from widelimit.experiments.catalogue.reproduction import Reproduction
+
+FPS = 10.0  # frames of a film in a second
+POLL = 0.5  # seconds between two looks at the records
+ENTRIES = "{task.completed:.0f} of {task.total:.0f} entries"
 
 
 @dataclass(frozen=True)
@@ -63,41 +72,88 @@ class ReproduceCommand:
     every: Annotated[bool, typer.Option("--all", help="Every entry.")] = False
     quick: Annotated[bool, typer.Option("--quick", help="The quick form: under a minute each, still a check.")] = False
     out: Annotated[Path, typer.Option(help="Folder for records and figures.")] = Path("widelimit-catalogue")
+    jobs: Annotated[
+        int | None, typer.Option(help="Entries at a time (default: one for each core).", show_default=False)
+    ] = None
     as_json: Json = False
 
     def run(self) -> int:
-        """Run each, show each; 1 if a claim was not reproduced."""
+        """Run what is missing, show each; 1 if a claim was not reproduced or a run diverged."""
         require(bool(self.names) != self.every, "reproduce takes names of entries, or --all", self.names or [],
                 "see widelimit list")  # fmt: skip
+        require(self.jobs is None or self.jobs >= 1, "jobs must be at least 1", self.jobs, "try --jobs 2")
         from widelimit.experiments import catalogue
         from widelimit.experiments.catalogue.claims import NOT_REPRODUCED
+        from widelimit.experiments.catalogue.reproduction import read
 
-        chosen = catalogue.entries() if self.every else [catalogue.entry(name) for name in self.names or ()]
+        names = list(dict.fromkeys(self.names or ()))
+        chosen = catalogue.entries() if self.every else [catalogue.entry(name) for name in names]
         require_writable(self.out)
-        documents, failed = [], False
-        for entry in chosen:
-            self.say_cost(entry)
-            found = catalogue.reproduce(entry.name, quick=self.quick, folder=self.out)
+        missing = [entry for entry in chosen if read(entry, self.quick, self.out) is None]
+        jobs = min(self.jobs or os.cpu_count() or 1, len(missing))
+        self.say_cost(missing, jobs)
+        documents: dict[str, dict[str, object]] = {}
+
+        def keep(found: Reproduction) -> None:
             files = _pictures(found, self.out)
-            failed |= found.verdict == NOT_REPRODUCED
-            documents.append({**found.document(), "kept": found.kept, "files": [str(file) for file in files]})
+            documents[found.entry.name] = {**found.document(), "kept": found.kept, "files": list(map(str, files))}
             if not self.as_json:
                 print_reproduction(found, files)
-        show(documents, self.as_json, lambda: None)
-        return int(failed)
 
-    def say_cost(self, entry: CatalogueEntry) -> None:
-        """What it will take, on a terminal."""
-        if sys.stderr.isatty():
-            seconds = entry.seconds.quick if self.quick else entry.seconds.full
-            print(f"{entry.name}: about {seconds:.0f} s", file=sys.stderr)
+        here = [entry.name for entry in chosen if entry not in missing or jobs <= 1]
+        reproduce_each(here, self.quick, self.out, keep)
+        if jobs > 1:
+            self.reproduce_together(missing, jobs, keep)
+        show([documents[entry.name] for entry in chosen if entry.name in documents], self.as_json, lambda: None)
+        failed = any(document["verdict"] == NOT_REPRODUCED for document in documents.values())
+        return int(failed or len(documents) < len(chosen))
+
+    def reproduce_together(
+        self, missing: Sequence[CatalogueEntry], jobs: int, keep: Callable[[Reproduction], None]
+    ) -> None:
+        """Run entries in processes of their own, and show each when its record is there."""
+        from widelimit.experiments.catalogue.reproduction import read
+        from widelimit.solving.progress import progress_bar
+
+        waiting = {entry.name: entry for entry in missing}
+        names = [[entry.name for entry in share] for share in shares(missing, jobs, self.cost)]
+        with (
+            progress_bar(None, "catalogue", len(missing), ENTRIES) as tick,
+            Shares(names, self.quick, self.out) as work,
+        ):
+            working = True
+            while working:
+                time.sleep(POLL)
+                working = work.working()  # asked before the last look at the records
+                for entry in list(waiting.values()):
+                    if (found := read(entry, self.quick, self.out)) is not None:
+                        del waiting[entry.name]
+                        keep(replace(found, kept=False))
+                tick(len(missing) - len(waiting))
+        print(work.words, file=sys.stderr, end="")
+        if INTERRUPTED in work.codes:
+            raise KeyboardInterrupt
+        if waiting:
+            print(f"widelimit: not finished: {', '.join(waiting)}; run the command again.", file=sys.stderr)
+
+    def cost(self, entry: CatalogueEntry) -> float:
+        """The seconds that the form asked for takes."""
+        return entry.seconds.quick if self.quick else entry.seconds.full
+
+    def say_cost(self, missing: Sequence[CatalogueEntry], jobs: int) -> None:
+        """What it will take, beforehand: on a terminal, and always for full forms."""
+        if missing and (sys.stderr.isatty() or not self.quick):
+            longest = max(sum(map(self.cost, share)) for share in shares(missing, jobs, self.cost))
+            words = ", ".join(f"{entry.name} {self.cost(entry):.0f} s" for entry in missing)
+            print(f"about {longest:.0f} s in all: {words}", file=sys.stderr)
 
 
 def _pictures(found: Reproduction, folder: Path) -> list[Path]:
-    """The figure as PNG and as PDF, and the record."""
+    """The figure as PNG and as PDF, the film as GIF if there is one, and the record."""
     from widelimit.experiments.catalogue.reproduction import record_path
+    from widelimit.interfaces.animation import write_film, writer_of
     from widelimit.interfaces.canvas import Look, Page
-    from widelimit.interfaces.catalogue_figures import entry_figure
+    from widelimit.interfaces.catalogue_figures import entry_figure, entry_film
     from widelimit.solving.whole_files import write_whole
 
     look = Look()
@@ -107,6 +163,10 @@ def _pictures(found: Reproduction, folder: Path) -> list[Path]:
     for form in ("png", "pdf"):
         write = partial(picture.savefig, dpi=150, format=form)
         files.append(write_whole(record_path(found.entry, found.quick, folder, f".{form}"), write))
+    if film := found.outcome.film:
+        target = record_path(found.entry, found.quick, folder, ".gif")
+        with look.context():
+            files.append(write_film(target, writer_of(target, FPS), *entry_film(film, Page(look)), range(len(film))))
     return files
 
 
@@ -146,7 +206,7 @@ def print_reproduction(found: Reproduction, files: list[Path]) -> None:
     for note in found.outcome.notes:
         print(f"note: {note}")
     how = "kept from an earlier run of" if found.kept else "took"
-    print(f"{how} {found.seconds:.0f} s; {', '.join(map(str, files))}")
+    print(f"{how} {found.seconds:.0f} s ({found.cpu:.0f} s of CPU); {', '.join(map(str, files))}")
 
 
 def _table(title: str | None, headings: tuple[str, ...], rows: list[list[str]]) -> None:

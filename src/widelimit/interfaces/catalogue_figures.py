@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -11,6 +14,7 @@ from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS, LINES, SYMBOLS
 
 FEW = 40  # symbols on one row
+HEADS = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, "mutation_scale": 10}
 
 
 def entry_figure(panels: tuple[Panel, ...], page: Page) -> Figure:
@@ -19,6 +23,29 @@ def entry_figure(panels: tuple[Panel, ...], page: Page) -> Figure:
     for one, panel in zip(axes, panels, strict=True):
         _draw(one, panel)
     return page.finished(axes)
+
+
+def entry_film(film: Sequence[tuple[Panel, ...]], page: Page) -> tuple[Figure, Callable[[int], None]]:
+    """The page of a film, and the function that draws its k-th frame; axes have room for all frames and stay."""
+    axes = page.panels([panel.title for panel in film[0]], 1.1)
+    for one, panel, *others in zip(axes, *film, strict=True):
+        _draw(one, panel)
+        for line in (line for other in others for line in other.lines):
+            one.update_datalim([point for point in zip(line.x, line.y, strict=False) if np.isfinite(point).all()])
+        one.autoscale_view()
+    limits = [(one.get_xlim(), one.get_ylim()) for one in axes]
+
+    def draw(k: int) -> None:
+        for one, panel, (x, y) in zip(axes, film[k], limits, strict=True):
+            one.clear()
+            _draw(one, panel)
+            one.set(xlim=x, ylim=y)
+
+    draw(len(film) - 1)
+    canvas = page.finished(axes)
+    canvas.draw_without_rendering()
+    canvas.set_layout_engine("none")  # panels that stay where they are
+    return canvas, draw
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
@@ -38,6 +65,13 @@ def _draw_line(axes: Axes, line: DrawnLine) -> None:
         axes.plot(line.x, line.y, color=colour, ls=LINES[line.colour % len(LINES)], label=line.label)
     elif line.kind == "published":
         axes.plot(line.x, line.y, color="0.45", ls=(0, (5, 2, 1, 2)), lw=1.0, label=line.label)
+    elif line.kind == "bars":
+        axes.stairs(line.y, line.x, color=colour, fill=True, alpha=0.3, label=line.label)
+        axes.stairs(line.y, line.x, color=colour, lw=0.8)
+    elif line.kind == "arrow":
+        (x, to_x), (y, to_y) = line.x, line.y
+        axes.plot(line.x, line.y, color=colour, label=line.label)
+        axes.annotate("", (to_x, to_y), (x, y), arrowprops={**HEADS, "color": colour})
     else:
         every = slice(None, None, max(1, len(line.x) // FEW))
         symbol = SYMBOLS[line.colour % len(SYMBOLS)]

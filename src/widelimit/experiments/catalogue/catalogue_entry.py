@@ -7,6 +7,7 @@ measure(asked) -> Outcome        asked["d"] is the value of a parameter in the f
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,11 +30,12 @@ class Seconds(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What `measure` returns: a measurement for every claim, the figure, and remarks."""
+    """What `measure` returns: a measurement for every claim, the figure, remarks, and the frames of a film."""
 
     measurements: Mapping[str, Measurement]
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
+    film: tuple[tuple[Panel, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Asked:
 
     def part(self, name: str, compute: Callable[[], Plain]) -> Plain:
         """A part of the measurement in plain numbers: read if it was finished before, else computed and kept."""
+        if sys.stderr.isatty():
+            print(f"  part {name}", file=sys.stderr)
         if self.folder is None:
             return compute()
         path = self.folder / f"{name}.json"

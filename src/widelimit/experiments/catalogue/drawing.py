@@ -13,17 +13,18 @@ Values = Sequence[float] | np.ndarray
 
 @dataclass(frozen=True)
 class DrawnLine:
-    """A curve or a row of symbols.
+    """A curve, a row of symbols, a histogram or an arrow.
 
-    kind     "theory" (a line: what is predicted), "measured" (symbols, with error bars where there are any), or
-             "published" (grey: what the paper says)
+    kind     "theory" (a line: what is predicted), "measured" (symbols, with error bars where there are any),
+             "published" (grey: what the paper says), "bars" (a histogram, x its edges), or "arrow" (from the first
+             point to the second)
     colour   place in the palette: what belongs together has one colour
     """
 
     label: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    kind: Literal["theory", "measured", "published"]
+    kind: Literal["theory", "measured", "published", "bars", "arrow"]
     colour: int = 0
     error: tuple[float, ...] = ()
 
@@ -67,6 +68,29 @@ def published(label: str, x: Values, y: Values) -> DrawnLine:
     'published'
     """
     return DrawnLine(label, _plain(x), _plain(y), "published")
+
+
+def bars(label: str, edges: Values, heights: Values, colour: int = 0) -> DrawnLine:
+    """A histogram of what was measured.
+
+    >>> bars("SGD", [0, 1, 2], [0.25, 0.75]).x
+    (0.0, 1.0, 2.0)
+    """
+    return DrawnLine(label, _plain(edges), _plain(heights), "bars", colour)
+
+
+def arrows(label: str, start: np.ndarray, step: np.ndarray, colour: int = 0) -> list[DrawnLine]:
+    """From every row of start (n, 2) along its step (n, 2); the label belongs to all of them.
+
+    >>> arrows("force", np.zeros((1, 2)), np.ones((1, 2)))[0].y
+    (0.0, 1.0)
+    """
+    rows = zip(np.asarray(start), np.asarray(step), strict=True)
+    return [
+        DrawnLine(label * (i == 0), (float(a[0]), float(a[0] + s[0])), (float(a[1]), float(a[1] + s[1])), "arrow",
+                  colour)
+        for i, (a, s) in enumerate(rows)
+    ]  # fmt: skip
 
 
 def _plain(values: Values) -> tuple[float, ...]:

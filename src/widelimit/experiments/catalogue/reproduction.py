@@ -34,6 +34,7 @@ class Reproduction:
     quick     which form
     outcome   measurements and figure
     seconds   it took, when it was run
+    cpu       seconds of all cores, in the process that finished it
     kept      whether it was read from a record instead of being run now
     version   of the program that measured
 
@@ -50,6 +51,7 @@ class Reproduction:
     seconds: float
     kept: bool = False
     version: str = __version__
+    cpu: float = math.nan
 
     @property
     def verdicts(self) -> dict[str, str]:
@@ -83,7 +85,9 @@ class Reproduction:
             "entry": self.entry.document(), "quick": self.quick, "digest": digest(self.entry, self.quick),
             "verdict": self.verdict, "verdicts": self.verdicts, "deviations": list(self.entry.deviating(self.quick)),
             "measurements": measured, "panels": [_panel(panel) for panel in self.outcome.panels],
-            "notes": list(self.outcome.notes), "seconds": self.seconds, "version": self.version,
+            "film": [[_panel(panel) for panel in frame] for frame in self.outcome.film],
+            "notes": list(self.outcome.notes), "seconds": self.seconds, "cpu": _finite(self.cpu),
+            "version": self.version,
         }  # fmt: skip
 
 
@@ -93,10 +97,11 @@ def reproduce_entry(entry: CatalogueEntry, quick: bool, folder: Path | None) -> 
     if kept is not None:
         return kept
     place = None if folder is None else folder / "parts" / f"{entry.name}-{digest(entry, quick)}"
-    begun = time.monotonic()
+    begun, worked = time.monotonic(), time.process_time()
     outcome = entry.measure(Asked(entry.values(quick), place))
     assert set(outcome.measurements) == {claim.name for claim in entry.claims}, entry.name
-    found = Reproduction(entry, quick, outcome, time.monotonic() - begun)
+    cpu = time.process_time() - worked
+    found = Reproduction(entry, quick, outcome, time.monotonic() - begun, cpu=cpu)
     if folder is not None:
         text = json.dumps(found.document(), allow_nan=False, indent=1)
         folder.mkdir(parents=True, exist_ok=True)
@@ -123,9 +128,10 @@ def read(entry: CatalogueEntry, quick: bool, folder: Path) -> Reproduction | Non
         if found["digest"] != digest(entry, quick):
             return None
         measured = {name: _measurement(*m) for name, m in found["measurements"].items()}
-        panels = tuple(Panel(**{**p, "lines": tuple(_line(one) for one in p["lines"])}) for p in found["panels"])
-        outcome = Outcome(measured, panels, tuple(found["notes"]))
-        return Reproduction(entry, quick, outcome, found["seconds"], True, found["version"])
+        film = tuple(_read_panels(frame) for frame in found.get("film", ()))
+        outcome = Outcome(measured, _read_panels(found["panels"]), tuple(found["notes"]), film)
+        cpu = math.nan if found.get("cpu") is None else found["cpu"]
+        return Reproduction(entry, quick, outcome, found["seconds"], True, found["version"], cpu)
     except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is damaged and will be replaced
         return None
 
@@ -133,6 +139,11 @@ def read(entry: CatalogueEntry, quick: bool, folder: Path) -> Reproduction | Non
 def _measurement(value: float | None, error: float | None, theory: float | None) -> Measurement:
     """A measurement from its record, where null is not a number."""
     return Measurement(math.nan if value is None else value, math.nan if error is None else error, theory)
+
+
+def _read_panels(found: list[dict]) -> tuple[Panel, ...]:
+    """Panels from their record."""
+    return tuple(Panel(**{**p, "lines": tuple(_line(one) for one in p["lines"])}) for p in found)
 
 
 def _line(found: dict) -> DrawnLine:
