@@ -16,6 +16,13 @@ from widelimit.experiments.catalogue.barron_line import BARRON_LINE
 from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
 from widelimit.experiments.catalogue.convexity import CONVEXITY
 from widelimit.experiments.catalogue.free_energy_decay import FREE_ENERGY_DECAY
+from widelimit.experiments.catalogue.lazy.kernel_staircase import KERNEL_STAIRCASE
+from widelimit.experiments.catalogue.lazy.lemmas import LEMMAS
+from widelimit.experiments.catalogue.lazy.loss_by_start import LOSS_BY_START
+from widelimit.experiments.catalogue.lazy.loss_by_width import LOSS_BY_WIDTH
+from widelimit.experiments.catalogue.lazy.phase_diagram import PHASE_DIAGRAM
+from widelimit.experiments.catalogue.lazy.scale_laws import SCALE_LAWS
+from widelimit.experiments.catalogue.lazy.trajectories import TRAJECTORIES
 from widelimit.experiments.catalogue.predicting_failure import PREDICTING_FAILURE
 from widelimit.experiments.catalogue.reproduction import Reproduction, reproduce_entry
 from widelimit.experiments.catalogue.risk_at_convergence import RISK_AT_CONVERGENCE
@@ -26,6 +33,7 @@ __all__ = ["CatalogueEntry", "Reproduction", "entries", "entry", "reproduce"]
 
 _ALL = (
     RISK_AT_CONVERGENCE, PREDICTING_FAILURE, FREE_ENERGY_DECAY, STAIRCASE, BARRON_LINE, CONVEXITY, SAMPLES_BY_EXPONENT,
+    LOSS_BY_START, LOSS_BY_WIDTH, TRAJECTORIES, SCALE_LAWS, LEMMAS, KERNEL_STAIRCASE, PHASE_DIAGRAM,
 )  # fmt: skip
 _ENTRIES = {one.name: one for one in _ALL}
 
