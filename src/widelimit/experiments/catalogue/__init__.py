@@ -23,6 +23,16 @@ from widelimit.experiments.catalogue.lazy.loss_by_width import LOSS_BY_WIDTH
 from widelimit.experiments.catalogue.lazy.phase_diagram import PHASE_DIAGRAM
 from widelimit.experiments.catalogue.lazy.scale_laws import SCALE_LAWS
 from widelimit.experiments.catalogue.lazy.trajectories import TRAJECTORIES
+from widelimit.experiments.catalogue.learning.batch_sgd import BATCH_SGD
+from widelimit.experiments.catalogue.learning.filtered_components import FILTERED_COMPONENTS
+from widelimit.experiments.catalogue.learning.layer_growth import LAYER_GROWTH
+from widelimit.experiments.catalogue.learning.leaps import LEAPS
+from widelimit.experiments.catalogue.learning.time_scales import TIME_SCALES
+from widelimit.experiments.catalogue.limit.commuting import COMMUTING
+from widelimit.experiments.catalogue.limit.minimising_movements import MINIMISING_MOVEMENTS
+from widelimit.experiments.catalogue.limit.particle_bias import PARTICLE_BIAS
+from widelimit.experiments.catalogue.limit.universal import UNIVERSAL
+from widelimit.experiments.catalogue.limit.weak_form import WEAK_FORM
 from widelimit.experiments.catalogue.predicting_failure import PREDICTING_FAILURE
 from widelimit.experiments.catalogue.reproduction import Reproduction, reproduce_entry
 from widelimit.experiments.catalogue.risk_at_convergence import RISK_AT_CONVERGENCE
@@ -34,6 +44,8 @@ __all__ = ["CatalogueEntry", "Reproduction", "entries", "entry", "reproduce"]
 _ALL = (
     RISK_AT_CONVERGENCE, PREDICTING_FAILURE, FREE_ENERGY_DECAY, STAIRCASE, BARRON_LINE, CONVEXITY, SAMPLES_BY_EXPONENT,
     LOSS_BY_START, LOSS_BY_WIDTH, TRAJECTORIES, SCALE_LAWS, LEMMAS, KERNEL_STAIRCASE, PHASE_DIAGRAM,
+    BATCH_SGD, LAYER_GROWTH, TIME_SCALES, FILTERED_COMPONENTS, LEAPS,
+    PARTICLE_BIAS, MINIMISING_MOVEMENTS, UNIVERSAL, COMMUTING, WEAK_FORM,
 )  # fmt: skip
 _ENTRIES = {one.name: one for one in _ALL}
 
