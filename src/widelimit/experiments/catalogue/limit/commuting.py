@@ -46,7 +46,8 @@ def measure(asked: Asked) -> Outcome:
 def _route(name: str) -> Claim:
     return Claim(name, f"{name.capitalize()}: N (E R_N − R) tends to a number, the largest N over the smallest.",
                  "propagation of chaos", 1.0, "theory", "near", 0.5,
-                 "the next order is 1/N of this; N^{−1/2} would make it 4 or more", "an excess of another power of N")  # fmt: skip
+                 "the next order is 1/N of this; N^{−1/2} would make it 4 or more",
+                 "an excess of another power of N")  # fmt: skip
 
 
 COMMUTING = CatalogueEntry(

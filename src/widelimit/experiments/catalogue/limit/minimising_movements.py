@@ -7,6 +7,8 @@ Two Gaussian classes with noise in one radius, against finite volumes. Reference
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from widelimit.dynamics.methods import JKO, FiniteVolume
@@ -32,7 +34,7 @@ def measure(asked: Asked) -> Outcome:
     exact = solve(problem, FiniteVolume(asked.count("grid"), BOX, tolerance=1e-6), t_end, save=41)
     runs = [solve(problem, JKO(step, cells), t_end, save=round(t_end / step) + 1) for step in steps]
     far = np.array([wasserstein(run.final, exact.final, p=1) for run in runs])
-    pairs = [wasserstein(a.final, b.final, p=1) for a, b in zip(runs[:-1], runs[1:], strict=True)]
+    pairs = [wasserstein(a.final, b.final, p=1) for a, b in itertools.pairwise(runs)]
     rise = max(float(np.max(np.diff(_energy(run)))) for run in runs)
     falls: list[DrawnLine] = [theory("limit", exact.times, _energy(exact))]
     for colour, run in ((1, runs[0]), (2, runs[-1])):
@@ -40,7 +42,8 @@ def measure(asked: Asked) -> Outcome:
     panels = (
         Panel("Iterates", "$t$", r"free energy $F$", tuple(falls)),
         Panel("Order", "step", "$W_1$ to the limit at the end", (
-            theory("order 1", steps, far[0] * np.array(steps) / steps[0]), measured("minimising movements", steps, far, 1),
+            theory("order 1", steps, far[0] * np.array(steps) / steps[0]),
+            measured("minimising movements", steps, far, 1),
         ), "xy"),
     )  # fmt: skip
     return Outcome({"order": power_over(steps[:-1], pairs), "energy": Measurement(rise)}, panels)
@@ -60,8 +63,8 @@ MINIMISING_MOVEMENTS = CatalogueEntry(
     (
         Claim("order", "Distances of neighbouring steps fall with order one: the power.", "convergence theorem", 1.0,
               "recalled", "near", 0.2, "the next order is in the difference of the first two steps", "order 1/2 or 2"),
-        Claim("energy", "No step raises the free energy: its largest rise.", "by construction", 1e-12, "theory", "at most",
-              0.0, "rounding", "a step that is no minimum"),
+        Claim("energy", "No step raises the free energy: its largest rise.", "by construction", 1e-12, "theory",
+              "at most", 0.0, "rounding", "a step that is no minimum"),
     ),
     Seconds(12, 60), measure,
 )  # fmt: skip

@@ -52,21 +52,23 @@ def _error(bias: Bias) -> float:
 
 
 def _falls(name: str) -> Claim:
-    return Claim(name, f"The bias of {name} neurons falls like 1/N: the power.", "propagation of chaos, uniform in time",
-                 -1.0, "recalled", "near", 0.3, "half way to N^{−1/2}, less what the draws may take", "N^{−1/2}")  # fmt: skip
+    return Claim(name, f"The bias of {name} neurons falls like 1/N: the power.",
+                 "propagation of chaos, uniform in time", -1.0, "recalled", "near", 0.3,
+                 "half way to N^{−1/2}, less what the draws may take", "N^{−1/2}")  # fmt: skip
 
 
 PARTICLE_BIAS = CatalogueEntry(
     "noise-particle-bias", "nws22", "N noisy neurons at rest are biased by a number over N",
     (
         Parameter("N", (4.0, 8.0, 16.0, 32.0), "chosen", quick=(4.0, 16.0)), Parameter("d", 20, "chosen"),
-        Parameter("beta", 2.0, "chosen"), Parameter("ridge", 0.5, "chosen"), Parameter("t_end", 10.0, "chosen", quick=5.0),
+        Parameter("beta", 2.0, "chosen"), Parameter("ridge", 0.5, "chosen"),
+        Parameter("t_end", 10.0, "chosen", quick=5.0),
         Parameter("replicas", 1000, "chosen", quick=400),
     ),
     (
         *map(_falls, NEURONS),
-        Claim("factor", "That of linear neurons is 1/(β(1 + λ)N): measured over predicted.", "Ornstein–Uhlenbeck law", 1.0,
-              "theory", "near", 0.15, "a splitting step of 0.05 is off by percents, the rest is the draws",
+        Claim("factor", "That of linear neurons is 1/(β(1 + λ)N): measured over predicted.", "Ornstein–Uhlenbeck law",
+              1.0, "theory", "near", 0.15, "a splitting step of 0.05 is off by percents, the rest is the draws",
               "half or twice: noise of the wrong strength"),
     ),
     Seconds(15, 120), measure,

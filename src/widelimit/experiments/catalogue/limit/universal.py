@@ -43,8 +43,8 @@ UNIVERSAL = CatalogueEntry(
     (
         Claim("bound", "Trained networks are below Δ²/N at every N: the largest share.", "Theorem 1", 1.0, "recalled",
               "at most", 0.0, "a theorem has no tolerance", "a risk above the line"),
-        Claim("sampled", "They are better than the mean of sampled ones: the largest share.", "Theorem 1", 1.0, "theory",
-              "at most", 0.0, "the best network is no worse than the mean", "training that ends above a random draw"),
+        Claim("sampled", "They are better than the mean of sampled ones: the largest share.", "Theorem 1", 1.0,
+              "theory", "at most", 0.0, "the best network is no worse than the mean", "training that ends above a random draw"),
         Claim("falls", "Their risk falls with N: the power.", "universal approximation", 0.0, "theory", "at most", 0.0,
               "wider networks contain the narrower ones", "a risk that grows"),
     ),
