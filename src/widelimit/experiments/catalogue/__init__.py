@@ -24,6 +24,7 @@ from widelimit.experiments.catalogue.lazy.phase_diagram import PHASE_DIAGRAM
 from widelimit.experiments.catalogue.lazy.scale_laws import SCALE_LAWS
 from widelimit.experiments.catalogue.lazy.trajectories import TRAJECTORIES
 from widelimit.experiments.catalogue.learning.batch_sgd import BATCH_SGD
+from widelimit.experiments.catalogue.learning.beyond_kernels import BEYOND_KERNELS
 from widelimit.experiments.catalogue.learning.filtered_components import FILTERED_COMPONENTS
 from widelimit.experiments.catalogue.learning.layer_growth import LAYER_GROWTH
 from widelimit.experiments.catalogue.learning.leaps import LEAPS
@@ -44,7 +45,7 @@ __all__ = ["CatalogueEntry", "Reproduction", "entries", "entry", "reproduce"]
 _ALL = (
     RISK_AT_CONVERGENCE, PREDICTING_FAILURE, FREE_ENERGY_DECAY, STAIRCASE, BARRON_LINE, CONVEXITY, SAMPLES_BY_EXPONENT,
     LOSS_BY_START, LOSS_BY_WIDTH, TRAJECTORIES, SCALE_LAWS, LEMMAS, KERNEL_STAIRCASE, PHASE_DIAGRAM,
-    BATCH_SGD, LAYER_GROWTH, TIME_SCALES, FILTERED_COMPONENTS, LEAPS,
+    BATCH_SGD, LAYER_GROWTH, TIME_SCALES, FILTERED_COMPONENTS, LEAPS, BEYOND_KERNELS,
     PARTICLE_BIAS, MINIMISING_MOVEMENTS, UNIVERSAL, COMMUTING, WEAK_FORM,
 )  # fmt: skip
 _ENTRIES = {one.name: one for one in _ALL}

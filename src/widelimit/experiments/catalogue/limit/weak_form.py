@@ -60,7 +60,8 @@ WEAK_FORM = CatalogueEntry(
     (Parameter("points", 24, "chosen", quick=12), Parameter("saves", 65, "chosen")),
     (
         Claim("order", "The residual falls like the fourth power of the time between saves.",
-              "definition of the dynamics", 4.0, "theory", "near", 0.5, "the order of cubic splines; corrections at eight intervals",
+              "definition of the dynamics", 4.0, "theory", "near", 0.5,
+              "the order of cubic splines; corrections at eight intervals",
               "a residual that stays: another equation is solved"),
         Claim("other", "A ridge that is ten percent larger leaves a residual 100 times as large, or more.",
               "definition of the dynamics", 100.0, "theory", "at least", 0.0,
