@@ -27,7 +27,9 @@ def measure(asked: Asked) -> Outcome:
         for seed in range(asked.count("seeds")):
             rows, new = teacher_rows(2, (asked.count("n"), 100), seed)
             rate = min(10.0, 0.1 / tau**2) / 10
-            run = descent(rows, Student(asked.count("m"), tau), rate, asked.count("steps"), save=SAVES, seed=seed)
+            steps = np.unique(np.geomspace(1, asked.count("steps"), SAVES).round())
+            saves = [0.0, *(steps * rate * asked.count("m")).tolist()]  # times of ours, finer at first
+            run = descent(rows, Student(asked.count("m"), tau), rate, asked.count("steps"), save=saves, seed=seed)
             moved.append(trained(run, new).moved)
             if seed == 0:
                 panels.append(_paths(rf"$\tau={tau:g}$", run.dataset["theta"].values))

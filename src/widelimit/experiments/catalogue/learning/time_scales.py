@@ -29,6 +29,7 @@ from widelimit.theory.learning.learning_curves import LearningCurves, learning_c
 
 TARGET = "h0(z) - h1(z) + 2/3*h2(z)"
 DEGREES = ("1", "h1(z)", "h2(z)")
+EARLY = 1.0  # end of the even axis of time
 LEVELS = (0.5 * (1 + 4 / 9), 0.5 * 4 / 9)  # ½R before degrees 1 and 2 are learnt
 
 
@@ -67,14 +68,16 @@ def _curves(asked: Asked, eps: float) -> LearningCurves:
 
 
 def _column(eps: float, curves: LearningCurves) -> list[Panel]:
-    """½R on a logarithmic axis of time, and what is missing of each degree."""
+    """½R, once on an even axis of time, and what is missing of each degree."""
     t, title = curves.times, rf"$\varepsilon=10^{{{math.log10(eps):.0f}}}$"
     half = curves.dataset["risk"].values / 2
     rests = tuple(
         published("levels" if k == 0 else "", [t[0], t[-1]], [level, level]) for k, level in enumerate(LEVELS)
     )
     gaps = tuple(theory(f"degree {k}", t, curves.by_degree.sel(degree=k).values / 2, k) for k in range(3))
-    return [Panel(title, "$t$", "$R/2$", (theory("flow", t, half), *rests), "x"),
+    early = t <= EARLY
+    return [Panel(title, "$t$", "$R/2$", (theory("flow", t[early], half[early]),)),
+            Panel(title, "$t$", "$R/2$", (theory("flow", t, half), *rests), "x"),
             Panel(title, "$t$", r"$(\hat\varphi_k-\hat f_k)^2/2$", gaps, "x")]  # fmt: skip
 
 
