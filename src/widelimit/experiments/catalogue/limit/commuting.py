@@ -54,7 +54,7 @@ COMMUTING = CatalogueEntry(
     "sampling-and-evolving", "mmn18", "sampling and evolving commute as N grows",
     (
         Parameter("N", (10.0, 40.0, 160.0), "chosen", quick=(10.0, 160.0)), Parameter("d", 20, "chosen"),
-        Parameter("t_end", 1.0, "chosen"), Parameter("replicas", 4000, "chosen", quick=1000),
+        Parameter("t_end", 1.0, "chosen"), Parameter("replicas", 2000, "chosen", quick=400),
     ),
     tuple(map(_route, ROUTES)), Seconds(12, 60), measure,
 )  # fmt: skip
