@@ -74,8 +74,8 @@ LEAPS = CatalogueEntry(
     "abam23-leaps", "abam23", "saddle to saddle: a longer leap waits longer, the more so the larger d",
     (
         Parameter("d", (100.0, 1000.0, 10_000.0, 100_000.0), "chosen", quick=(100.0, 1000.0, 10_000.0)),
-        Parameter("N", 200, "chosen", quick=100), Parameter("t_end", 3000.0, "chosen", quick=1000.0),
-        Parameter("saves", 161, "chosen", quick=81),
+        Parameter("N", 200, "chosen", quick=100), Parameter("t_end", 3000.0, "chosen", quick=300.0),
+        Parameter("saves", 161, "chosen", quick=61),
     ),
     (
         Claim("leaps", "The three targets have leaps 1, 2 and 3: how many of them do.", "definition of the leap", 3.0,
@@ -88,6 +88,8 @@ LEAPS = CatalogueEntry(
         Claim("leap 3", "A leap of 3 waits like √d: the power of d.", "main theorem", 0.5, "theory", "near", 0.15,
               "a third of the way to a logarithm, whose power is about 0.1 here", "a logarithm, or d"),
     ),
-    Seconds(15, 120), measure,
+    Seconds(25, 200), measure,
     deviations=("the flow at d = ∞ from a start of size 1/√d instead of SGD at finite d",),
+    unmet={"leap 3": "d^0.28 from d = 100 to 10⁴, 0.26 in the first decade and 0.31 in the second: the power may be that of "
+                     "larger d, once what does not grow with d is small beside it"},
 )  # fmt: skip
