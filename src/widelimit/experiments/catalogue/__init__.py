@@ -16,18 +16,6 @@ from widelimit.experiments.catalogue.barron_line import BARRON_LINE
 from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
 from widelimit.experiments.catalogue.convexity import CONVEXITY
 from widelimit.experiments.catalogue.free_energy_decay import FREE_ENERGY_DECAY
-from widelimit.experiments.catalogue.mean_field.anisotropic_relu import ANISOTROPIC_RELU
-from widelimit.experiments.catalogue.mean_field.deconvolution import DECONVOLUTION
-from widelimit.experiments.catalogue.mean_field.feature_learning import FEATURE_LEARNING
-from widelimit.experiments.catalogue.mean_field.gap_decomposition import GAP_DECOMPOSITION
-from widelimit.experiments.catalogue.mean_field.kernel_limit import KERNEL_LIMIT
-from widelimit.experiments.catalogue.mean_field.near_optimum import NEAR_OPTIMUM
-from widelimit.experiments.catalogue.mean_field.noise_to_gibbs import NOISE_TO_GIBBS
-from widelimit.experiments.catalogue.mean_field.noisy_gap import NOISY_GAP
-from widelimit.experiments.catalogue.mean_field.radial_density import RADIAL_DENSITY
-from widelimit.experiments.catalogue.mean_field.relu_teacher import RELU_TEACHER
-from widelimit.experiments.catalogue.mean_field.three_atoms import THREE_ATOMS
-from widelimit.experiments.catalogue.mean_field.width_and_step import WIDTH_AND_STEP
 from widelimit.experiments.catalogue.lazy.kernel_staircase import KERNEL_STAIRCASE
 from widelimit.experiments.catalogue.lazy.lemmas import LEMMAS
 from widelimit.experiments.catalogue.lazy.loss_by_start import LOSS_BY_START
@@ -46,6 +34,18 @@ from widelimit.experiments.catalogue.limit.minimising_movements import MINIMISIN
 from widelimit.experiments.catalogue.limit.particle_bias import PARTICLE_BIAS
 from widelimit.experiments.catalogue.limit.universal import UNIVERSAL
 from widelimit.experiments.catalogue.limit.weak_form import WEAK_FORM
+from widelimit.experiments.catalogue.mean_field.anisotropic_relu import ANISOTROPIC_RELU
+from widelimit.experiments.catalogue.mean_field.deconvolution import DECONVOLUTION
+from widelimit.experiments.catalogue.mean_field.feature_learning import FEATURE_LEARNING
+from widelimit.experiments.catalogue.mean_field.gap_decomposition import GAP_DECOMPOSITION
+from widelimit.experiments.catalogue.mean_field.kernel_limit import KERNEL_LIMIT
+from widelimit.experiments.catalogue.mean_field.near_optimum import NEAR_OPTIMUM
+from widelimit.experiments.catalogue.mean_field.noise_to_gibbs import NOISE_TO_GIBBS
+from widelimit.experiments.catalogue.mean_field.noisy_gap import NOISY_GAP
+from widelimit.experiments.catalogue.mean_field.radial_density import RADIAL_DENSITY
+from widelimit.experiments.catalogue.mean_field.relu_teacher import RELU_TEACHER
+from widelimit.experiments.catalogue.mean_field.three_atoms import THREE_ATOMS
+from widelimit.experiments.catalogue.mean_field.width_and_step import WIDTH_AND_STEP
 from widelimit.experiments.catalogue.predicting_failure import PREDICTING_FAILURE
 from widelimit.experiments.catalogue.reproduction import Reproduction, reproduce_entry
 from widelimit.experiments.catalogue.risk_at_convergence import RISK_AT_CONVERGENCE
