@@ -94,6 +94,16 @@ def test_entries_at_both_ends_are_the_same_bits_with_and_without_others_inside()
     np.testing.assert_array_equal(mixed[:-1], alone)
 
 
+@pytest.mark.parametrize("c", [0.29999, 0.6, 0.74999, 0.92499])
+def test_every_rule_is_at_rounding_up_to_the_correlation_where_it_ends(c):
+    """L = ∫_z^∞ φ(g) Φ̄((z' − cg)/√(1−c²)) dg, by a long Gauss rule on [z, 12], itself good to 8e-15."""
+    z, z2 = (x.ravel() for x in np.meshgrid(np.linspace(-4.0, 4.0, 17), np.linspace(-4.0, 4.0, 17)))
+    x, w = np.polynomial.legendre.leggauss(160)
+    g = z[:, None] + (12 - z[:, None]) * (x + 1) / 2
+    inner = np.exp(-0.5 * g**2) / math.sqrt(2 * math.pi) * ndtr((c * g - z2[:, None]) / math.sqrt(1 - c * c))
+    np.testing.assert_allclose(tails(z, z2, np.full_like(z, c)), inner @ w * (12 - z) / 2, rtol=0, atol=1e-14)
+
+
 def test_many_entries_of_all_kinds_in_any_order_and_in_a_batch_are_what_they_are_alone():
     rng = np.random.default_rng(0)
     z, z2, c = rng.normal(size=(3, 4, 600))
