@@ -235,7 +235,7 @@ def _own_cluster(workers: int) -> Iterator[str]:
     this process, and an interrupt from the keyboard does not reach them."""
     silent = logging.CRITICAL
     with (
-        distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=silent) as cluster,
+        distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=":0", silence_logs=silent) as cluster,
         contextlib.ExitStack() as stack,
     ):
         worker = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, "--nthreads=1", "--no-dashboard"]
