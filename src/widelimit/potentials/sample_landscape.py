@@ -101,7 +101,7 @@ class SampleLandscape(FeatureLandscape, eq=False):
         stack = points.reshape(-1, *points.shape[-2:])
         replicas = jnp.arange(len(stack)), stack
         found = one_by_one(lambda one: self._on_fresh_samples(one[0], one[1], weights), replicas)
-        return Estimate(*(part.reshape(points.shape[:-2]) for part in found))
+        return Estimate(*(jnp.reshape(part, points.shape[:-2]) for part in found))
 
     def _on_fresh_samples(self, replica: Array, points: Array, weights: Array) -> Estimate:
         assert self.data is not None

@@ -199,7 +199,7 @@ class SmoothPlan(Plan):
     def moved(self, leg: Leg, land: Landscape | None, state: State) -> State:
         """The state after a leg, on another landscape if one is given; not finite if a velocity is not."""
         dynamics = cast("Adaptive", leg.dynamics if land is None else leg.dynamics.on(land))
-        span = leg.numbers
+        span, pause = leg.numbers, None if leg.pauses is None else next(leg.pauses, None)
         begun = Midway(Reached(state, jnp.full(self._lead, span.start, float), jnp.zeros(self._lead, int)), 0)
         now, taken = self.scheme.midway or begun
         self.scheme.midway = None
@@ -214,9 +214,9 @@ class SmoothPlan(Plan):
                 return now.state
             taken += int(np.max(now.steps))
             self._go_on(dynamics, now, before, leg, taken)
-            if leg.pause is not None:
+            if pause is not None:
                 self.scheme.midway = Midway(now, taken)
-                leg.pause()
+                pause()
                 self.scheme.midway = None
 
     def _go_on(self, dynamics: Adaptive, now: Reached, before: np.ndarray, leg: Leg, taken: int) -> None:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain, repeat
 from typing import NamedTuple
 
 import jax
@@ -44,7 +43,7 @@ class Leg(NamedTuple):
     dynamics: Dynamics
     numbers: State
     end: float
-    pause: Callable[[], None] | None = None
+    pauses: Iterator[Callable[[], None]] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,14 +68,8 @@ class Plan:
     def advance(self, state: State, start: float, stop: float, tick: Tick) -> State:
         """The state at a later time; not finite if the dynamics diverges."""
         for leg in self.legs(start, stop):
-            told = leg._replace(pause=partial(tick, start, state))
-            tries = chain(
-                [told], repeat(leg)
-            )  # a move that is repeated on a better landscape goes through in one piece
-
-            def move(land: Landscape | None, state: State, tries: Iterator[Leg] = tries) -> State:
-                return self.moved(next(tries), land, state)
-
+            pauses = iter([partial(tick, start, state)])  # a move that is repeated on a better landscape has none
+            move = partial(self.moved, leg._replace(pauses=pauses))
             if self.land is None or self.weights is None:
                 state = move(None, state)
             else:
