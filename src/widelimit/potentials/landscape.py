@@ -135,9 +135,9 @@ class Landscape(Frozen, ABC, eq=False):
 
     def _risk_lost(self, points: Array, weights: Array) -> Array:
         """What such an error may add to R(ρ)."""
-        clouds = points.reshape(-1, *points.shape[-2:])
+        clouds = np.asarray(points).reshape(-1, *points.shape[-2:])
         found = [self._with_lost(NO_ERROR, cloud, weights).risk for cloud in clouds]
-        return jnp.asarray(found, float).reshape(points.shape[:-2])
+        return jnp.asarray(np.reshape(found, points.shape[:-2]), float)
 
     def _with_lost(self, found: Errors, points: Array, weights: Array) -> Errors:
         """The errors, and what is lost by the rules of σ."""

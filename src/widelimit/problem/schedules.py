@@ -17,10 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.integrate import quad
 
 from widelimit.errors import InputError, is_finite, is_number, require
 from widelimit.frozen import Frozen, Value, positive, static
+from widelimit.on_first_use import OnFirstUse
+
+integrate = OnFirstUse("scipy.integrate")
 
 Time = Array | float
 PANELS = 1024  # of the quadrature of a function
@@ -146,7 +148,8 @@ class Function(Schedule):
         edges = np.linspace(0.0, t, PANELS + 1)
         parts, fewer = (self._panels(edges, n) for n in (16, 11))
         for i in np.flatnonzero(~(np.abs(parts - fewer) <= 1e-14 * np.abs(parts).sum())):
-            parts[i] = quad(lambda u: float(self.function(u)), *edges[i : i + 2], epsabs=1e-14, epsrel=1e-12)[0]
+            rate, (low, high) = lambda u: float(self.function(u)), edges[i : i + 2]
+            parts[i] = integrate.quad(rate, low, high, epsabs=1e-14, epsrel=1e-12)[0]
         return float(parts.sum())
 
     def _panels(self, edges: np.ndarray, n: int) -> np.ndarray:

@@ -25,17 +25,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
-from scipy.integrate import quad, solve_ivp
 
 from widelimit.arguments import answer_of, array_of
 from widelimit.errors import is_finite, require, require_count, require_positive
 from widelimit.frozen import public_names
+from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.labels import hermite_coefficients
 from widelimit.potentials.smoothing import smoothed
 from widelimit.problem import activations
 from widelimit.problem.activations import Activation, Choice, Polynomial
 from widelimit.problem.data.nodes import normal_half, symmetric_rule
 from widelimit.problem.expressions import Terms
+
+integrate = OnFirstUse("scipy.integrate")
 
 ORDER = 80  # of the coefficients of what is no polynomial
 NODES = 400  # of the norms E φ² and E σ²
@@ -80,7 +82,7 @@ class LinkPair:
         between = np.geomspace(start, stop, 400)
         if (self.velocity(between) <= 0).any():
             return math.inf
-        return float(quad(lambda u: math.exp(u) / self.velocity(math.exp(u)), math.log(start), math.log(stop),
+        return float(integrate.quad(lambda u: math.exp(u) / self.velocity(math.exp(u)), math.log(start), math.log(stop),
                           limit=200)[0])  # fmt: skip
 
 
@@ -201,7 +203,7 @@ def overlap_flow(
     phi = link_of(link)
     pair = pair_of(phi, phi if activation is None else link_of(activation))
     shares = np.linspace(0.0, 1.0, int(save))
-    path = solve_ivp(lambda _, m: t_end * pair.velocity(m), (0.0, 1.0), [float(start)], "LSODA", shares,
+    path = integrate.solve_ivp(lambda _, m: t_end * pair.velocity(m), (0.0, 1.0), [float(start)], "LSODA", shares,
                      rtol=1e-11, atol=1e-13)  # fmt: skip
     require(path.success, "the flow must exist up to t_end", path.message, "shorten it")
     return OverlapFlow(t_end * shares, path.y[0], pair)
