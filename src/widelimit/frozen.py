@@ -86,7 +86,11 @@ class Frozen:
     """A frozen dataclass whose fields JAX traces, see above.
 
     Only the constructor checks its arguments: a value that JAX rebuilds from traced numbers is not checked again.
+
+    offers   the names that tab completion shows; every public one if there are none
     """
+
+    offers: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, eq: bool = True, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -109,7 +113,7 @@ class Frozen:
         jax.tree_util.register_pytree_node(cls, flatten, unflatten)
 
     def __dir__(self) -> list[str]:
-        return public_names(super().__dir__())
+        return sorted(self.offers) or public_names(super().__dir__())
 
     @classmethod
     def trusted(cls, **fields: Any) -> Self:

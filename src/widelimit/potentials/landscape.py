@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -43,6 +43,8 @@ NO_ERROR = Errors(np.zeros(()), np.zeros(()), np.zeros(()), 0.0)
 class Landscape(Frozen, ABC, eq=False):
     """V, U, Ψ, ∇Ψ and R of one data law and one neuron."""
 
+    offers: ClassVar[tuple[str, ...]] = ("coordinates", "V", "U", "psi", "grad_psi", "risk", "risk_error", "errors",
+                                         "energy", "free_energy")  # fmt: skip
     penalty: Penalty
     tolerance: float = argument(default=1e-10, kw_only=True)
     refinement: Refinement = static(default=EXACT, kw_only=True)
@@ -229,7 +231,7 @@ class Landscape(Frozen, ABC, eq=False):
         """
         land = self.in_motion(theta, HEADROOM)
         moved = move(land, theta)
-        while bool(jnp.isfinite(moved).all()) and (better := land.in_motion(moved)) is not land:
+        while np.isfinite(moved).all() and (better := land.in_motion(moved)) is not land:
             land = better
             moved = move(land, theta)
         return moved
@@ -246,12 +248,9 @@ class Landscape(Frozen, ABC, eq=False):
         """θ as an array (n, D), checked."""
         rows = array_of("theta", theta, "(n, D) or (D,)", "give one row per neuron")
         rows = rows[None] if rows.ndim == 1 else rows
-        require(
-            rows.shape[1] == len(self.coordinates) and len(rows) > 0,
-            f"theta must have shape (n, {len(self.coordinates)}), columns {shortened(self.coordinates)}",
-            rows.shape,
-            "check whether the landscape is the full or the reduced one",
-        )
+        expected = f"theta must have shape (n, {len(self.coordinates)}), columns {shortened(self.coordinates)}"
+        good = rows.shape[1] == len(self.coordinates) and len(rows) > 0
+        require(good, expected, rows.shape, "check whether the landscape is the full or the reduced one")
         return jnp.asarray(rows)
 
     def measure(self, rho: Rho) -> tuple[Array, Array]:

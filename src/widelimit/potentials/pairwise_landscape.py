@@ -124,7 +124,7 @@ class PairwiseLandscape(Landscape, eq=False):
         """``move`` with Mehler's series cut at the lowest order certified at both ends."""
         cheap = self.near(theta, weights)
         moved = move(cheap, theta)
-        while bool(jnp.isfinite(moved).all()) and not cheap.holds(moved, weights):
+        while np.isfinite(moved).all() and not cheap.holds(moved, weights):
             better = self.near(moved, weights)
             if better.runs == cheap.runs:  # nothing better is known
                 break
@@ -153,7 +153,7 @@ class PairwiseLandscape(Landscape, eq=False):
         """R(ρ), by the cheapest certified route."""
         plain = replace(self, runs=None)
         risk, error = _series_risk(plain, points, weights)
-        return risk if float(jnp.max(error)) <= self.tolerance else _kernel_risk(plain, points, weights)
+        return risk if np.asarray(error).max() <= self.tolerance else _kernel_risk(plain, points, weights)
 
     def lost(self, theta: Array) -> np.ndarray:
         """That of the kernel."""

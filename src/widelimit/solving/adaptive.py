@@ -198,10 +198,11 @@ class SmoothPlan(Plan):
                 now = self._over_the_cores(leg._replace(dynamics=dynamics.by(stiff)), now)
             else:
                 now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff), now, self.keys, span)
-            self.scheme.steps += int(np.max(now.steps))
-            if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(now)) or bool(np.all(now.at >= span.stop)):
+            steps, at = int(np.asarray(now.steps).max()), np.asarray(now.at)
+            self.scheme.steps += steps
+            if not all(bool(np.isfinite(x).all()) for x in jax.tree.leaves(now)) or bool(np.all(at >= span.stop)):
                 return now.state
-            taken += int(np.max(now.steps))
+            taken += steps
             self._go_on(dynamics, now, before, leg, taken)
 
     def _go_on(self, dynamics: Adaptive, now: Reached, before: np.ndarray, leg: Leg, taken: int) -> None:
