@@ -162,7 +162,7 @@ def sweep(
     return Sweep(_dataset(start, chosen, points, names))
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

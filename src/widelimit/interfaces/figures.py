@@ -34,7 +34,7 @@ OWN = {  # records drawn alone, by class; what draws them is loaded on first use
 
 
 def figure(
-    *records: Any,
+    *records: object,
     show: str | Sequence[str] | None = None,
     coordinate: str | None = None,
     times: int | None = None,
@@ -103,7 +103,7 @@ def drawing(name: str) -> Callable[[Any, Page], Figure]:
     return getattr(importlib.import_module(f"widelimit.interfaces.{module}"), function)
 
 
-def _own_figure(record: Any, content: Content, page: Page) -> Figure:
+def _own_figure(record: object, content: Content, page: Page) -> Figure:
     """The figure of a record that is drawn alone."""
     given = {"show": content.show, "coordinate": content.coordinate, "times": content.times}
     _refuse({**given, "labels": page.look.labels, "log": page.look.log}, f"of {type(record).__name__.lower()}")

@@ -14,7 +14,6 @@ import dataclasses
 import inspect
 import json
 import math
-import tempfile
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Annotated, Protocol, TypeVar
 
 import typer
 
-from widelimit.errors import InputError
+from widelimit.errors import InputError, writing_to
 
 
 class Command(Protocol):
@@ -86,11 +85,5 @@ def dimension(text: str) -> float:
 
 def require_writable(folder: Path) -> None:
     """Make a folder, or say why not."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(
-            f"--out must be a folder that can be written to, got {str(folder)!r}: {error.strerror}."
-        ) from None
+    with writing_to(folder):
+        pass

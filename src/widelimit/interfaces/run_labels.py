@@ -114,7 +114,7 @@ def differences(values: Sequence[Any], name: str = "", depth: int = 0) -> dict[s
     return found
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: object, other: object) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     return one is other or (type(one) is type(other) and bool(one == other))
@@ -131,7 +131,7 @@ def _said(name: str, value: Any) -> str:
     return f"{LETTERS.get(name, name)} = {_written(value)}"
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     if isinstance(value, float):
         return "∞" if math.isinf(value) else f"{value:g}"
     if isinstance(value, np.ndarray):

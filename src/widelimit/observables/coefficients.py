@@ -73,7 +73,7 @@ def target_coefficient(problem: Problem, basis: str | Expression | Callable[[Any
     return float(np.sum(p * y * _function(problem, basis)(z)))
 
 
-def _function(problem: Problem, basis: Any) -> Callable[[np.ndarray], np.ndarray]:
+def _function(problem: Problem, basis: object) -> Callable[[np.ndarray], np.ndarray]:
     good = instance_of(Problem, problem, "coefficient", "build one first").kept > 0
     require(good, "coefficients need a law with kept coordinates, such as hypercube", problem.data, "see wl.data")
     found = parsed(basis)
@@ -81,6 +81,6 @@ def _function(problem: Problem, basis: Any) -> Callable[[np.ndarray], np.ndarray
     return lambda z: np.broadcast_to(_numbers(answer_of(evaluate, "the function g", found, z)), z.shape[:-1])
 
 
-def _numbers(values: Any) -> np.ndarray:
+def _numbers(values: object) -> np.ndarray:
     """What g answers, one number for every point or one for all."""
     return array_of("the values of g", values, "() or (n,)", "write it as an expression such as 'z1*z2'", finite=True)

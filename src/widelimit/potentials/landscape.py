@@ -164,7 +164,7 @@ class Landscape(Frozen, ABC, eq=False):
         return Errors(*(np.maximum(own, SAFETY * np.abs(a - b)) for own, a, b in zip(found, *pair, strict=True)))
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
-        """The same for points and weights, on this very landscape."""
+        """How far V, U, ∇Ψ and R may be off for points and weights, on this very landscape."""
         here = all_of(self, points, weights)
         there = here if self.other is None else all_of(self.other, points, weights)
         V, U, gradient, risk = (SAFETY * np.abs(np.asarray(a) - b) for a, b in zip(here, there, strict=True))

@@ -156,12 +156,12 @@ class PairwiseLandscape(Landscape, eq=False):
         return risk if np.asarray(error).max() <= self.tolerance else _kernel_risk(plain, points, weights)
 
     def lost(self, theta: Array) -> np.ndarray:
-        """That of the kernel."""
+        """Relative error of the pairwise kernel of σ at every neuron."""
         w = np.asarray(theta)[:, len(self.penalty.columns.scalars) :]
         return lost(self.sigma, kernels_reach, np.asarray(self.classes[1]).max() * np.linalg.norm(w, axis=1))
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
-        """The same with what the series of R leaves out."""
+        """How far V, U, ∇Ψ and R may be off, what the series of R leaves out included."""
         found, left = (
             super().errors_at(points, weights),
             float(_series_risk(replace(self, runs=None), points, weights)[1]),

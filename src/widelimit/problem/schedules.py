@@ -181,7 +181,7 @@ def schedule(choice: Choice) -> Schedule:
 
 def check_schedule(schedule_: Schedule, t_end: float) -> None:
     """Refuse a schedule that JAX cannot trace, or that is negative or infinite after t = 0."""
-    times = np.linspace(t_end / 64, t_end, 64)
+    times = jnp.asarray(np.linspace(t_end / 64, t_end, 64))
     try:
         values = np.asarray(_values(schedule_, times))
     except Exception:  # whatever the function does with a tracer
@@ -193,7 +193,7 @@ def check_schedule(schedule_: Schedule, t_end: float) -> None:
 
 
 @jax.jit
-def _values(schedule_: Schedule, times: Array | np.ndarray) -> Array:
+def _values(schedule_: Schedule, times: Array) -> Array:
     return schedule_(times) + 0 * times
 
 
