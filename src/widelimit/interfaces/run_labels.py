@@ -114,7 +114,7 @@ def differences(values: Sequence[Any], name: str = "", depth: int = 0) -> dict[s
     return found
 
 
-def _same(one: object, other: object) -> bool:
+def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     return one is other or (type(one) is type(other) and bool(one == other))

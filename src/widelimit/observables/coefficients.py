@@ -73,7 +73,7 @@ def target_coefficient(problem: Problem, basis: str | Expression | Callable[[Any
     return float(np.sum(p * y * _function(problem, basis)(z)))
 
 
-def _function(problem: Problem, basis: object) -> Callable[[np.ndarray], np.ndarray]:
+def _function(problem: Problem, basis: Any) -> Callable[[np.ndarray], np.ndarray]:
     good = instance_of(Problem, problem, "coefficient", "build one first").kept > 0
     require(good, "coefficients need a law with kept coordinates, such as hypercube", problem.data, "see wl.data")
     found = parsed(basis)
