@@ -182,6 +182,13 @@ def test_every_public_name_resolves_and_is_documented(name):
     assert (getattr(wl, name).__doc__ or "").strip()
 
 
+def test_tab_completion_lists_what_a_user_calls():
+    problem = VALUES[-1]
+    for value, inner in ((problem, "settle"), (wl.landscape(problem), "self_gradient")):
+        assert hasattr(value, inner) and inner not in dir(value)
+        assert not [name for name in dir(value) if not hasattr(value, name)]
+
+
 def test_public_names_are_listed_once_and_shown_by_dir():
     assert len(set(wl.__all__)) == len(wl.__all__)
     assert set(wl.__all__) <= set(dir(wl))

@@ -29,7 +29,7 @@ def instance_of(kind: Callable[..., Kind], value: Any, who: str, do: str) -> Kin
     return value
 
 
-def array_of(name: str, values: Any, shape: str, do: str, *, finite: bool = False) -> np.ndarray:
+def array_of(name: str, values: object, shape: str, do: str, *, finite: bool = False) -> np.ndarray:
     """An array of real numbers in double precision; the shape, such as "(n, D)" or "(D,) or (n, D)", tells its axes.
 
     >>> array_of("x", [[1, 2]], "(n, D)", "reshape it")
@@ -90,19 +90,19 @@ def functions_of(name: str, values: Any) -> dict[str, Any]:
     return dict(values or {})
 
 
-def require_word(name: str, value: Any, example: str) -> None:
+def require_word(name: str, value: object, example: str) -> None:
     """Raise an InputError unless ``value`` is text."""
     require(isinstance(value, str), f"{name} must be a word", value, f"try {name}={example}")
 
 
-def require_flag(name: str, value: Any, *others: Any) -> None:
+def require_flag(name: str, value: object, *others: object) -> None:
     """Raise an InputError unless ``value`` is True or False, or one of the others, such as None."""
     good = isinstance(value, bool | np.bool_) or any(value is other for other in others)
     words = " or ".join(("True", "False", *map(str, others)))
     require(good, f"{name} must be {words}", value, f"try {name}=True")
 
 
-def require_seed(value: Any) -> None:
+def require_seed(value: object) -> None:
     """Raise an InputError unless ``value`` can be a seed."""
     good = is_whole(value) and 0 <= value < 2**32
     require(good, "seed must be a whole number from 0 to 2³² − 1", value, "try seed=0")
@@ -121,7 +121,7 @@ def path_of(who: str, path: Any) -> Path:
     return Path(path)
 
 
-def answer_of(function: Any, what: str, *arguments: Any) -> Any:
+def answer_of(function: Callable[..., Any], what: str, *arguments: object) -> Any:
     """What a function that was passed in answers; if it fails, its own error is told in the sentence."""
     try:
         return function(*arguments)

@@ -7,8 +7,11 @@ import math
 import numbers
 import re
 import reprlib
-from collections.abc import Iterable, Sequence
-from typing import Any
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeGuard
 
 LARGEST = 2**63 - 1  # of a whole number
 LISTED = 24  # names that a sentence can hold
@@ -66,7 +69,7 @@ class Interrupted(KeyboardInterrupt):
         self.solution = solution
 
 
-def require(condition: bool, expected: str, got: Any, do: str) -> None:
+def require(condition: bool, expected: str, got: object, do: str) -> None:
     """Raise an InputError "expected, got ...: do" unless the condition holds."""
     if not condition:
         raise InputError(f"{expected}, got {shown(got)}: {do}.")
@@ -79,7 +82,7 @@ def require_known(kind: str, name: str, known: Iterable[str]) -> None:
         raise InputError(f"unknown {kind} {shown(name)}: {nearest(name, names)}.")
 
 
-def nearest(name: Any, known: Iterable[str], listed: str = "known are") -> str:
+def nearest(name: object, known: Iterable[str], listed: str = "known are") -> str:
     """What to do about an unknown name: the nearest known one, and all of them, or a few where there are many.
 
     >>> nearest("w_170", [f"w_{i}" for i in range(1, 101)])
@@ -96,7 +99,7 @@ def natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value for a sentence: as Python writes it, in one line and not too long.
 
     >>> shown(10**5000)
@@ -114,7 +117,7 @@ def require_keywords(given: Iterable[str], known: Iterable[str]) -> None:
         require_known("keyword", name, known)
 
 
-def require_positive(name: str, value: Any, example: str) -> None:
+def require_positive(name: str, value: object, example: str) -> None:
     """Raise an InputError unless ``value`` is a finite number > 0."""
     require(
         is_number(value) and 0 < value < math.inf,
@@ -124,12 +127,12 @@ def require_positive(name: str, value: Any, example: str) -> None:
     )
 
 
-def require_nonnegative(name: str, value: Any, example: str) -> None:
+def require_nonnegative(name: str, value: object, example: str) -> None:
     """Raise an InputError unless ``value`` is a finite number >= 0."""
     require(is_finite(value) and value >= 0, f"{name} must be a number >= 0", value, f"try {name}={example}")
 
 
-def require_count(name: str, value: Any, example: str) -> None:
+def require_count(name: str, value: object, example: str) -> None:
     """Raise an InputError unless ``value`` is a whole number >= 1."""
     require(
         is_whole(value) and value >= 1,
@@ -144,7 +147,7 @@ def shortened(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])} … {names[-1]}"
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """A real number, Python's or NumPy's, that a float can hold; not a bool, not nan."""
     try:
         return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
@@ -152,11 +155,25 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """A whole number of an integer type that fits in 64 bits; not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool) and abs(int(value)) <= LARGEST
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: object) -> TypeGuard[float]:
     """A real number that is not infinite."""
     return is_number(value) and not math.isinf(value)
+
+
+@contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """A folder, made if need be, to be emptied or filled inside; says why it cannot be written to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"--out must be a folder that can be written to, got {str(folder)!r}: {error.strerror}."
+        ) from None

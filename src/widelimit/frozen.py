@@ -86,7 +86,11 @@ class Frozen:
     """A frozen dataclass whose fields JAX traces, see above.
 
     Only the constructor checks its arguments: a value that JAX rebuilds from traced numbers is not checked again.
+
+    offers   the names that tab completion shows; every public one if there are none
     """
+
+    offers: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, eq: bool = True, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -109,7 +113,7 @@ class Frozen:
         jax.tree_util.register_pytree_node(cls, flatten, unflatten)
 
     def __dir__(self) -> list[str]:
-        return public_names(super().__dir__())
+        return sorted(self.offers) or public_names(super().__dir__())
 
     @classmethod
     def trusted(cls, **fields: Any) -> Self:
@@ -175,17 +179,17 @@ class OfArrays(Value, eq=False):
         return hash(self.content)
 
 
-def _digest(value: Any) -> Any:
+def _digest(value: object) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     return value.shape, hashlib.sha256(np.ascontiguousarray(value).tobytes()).digest()
 
 
-def _shown(name: str, value: Any) -> str:
+def _shown(name: str, value: object) -> str:
     return f"<{name} of shape {value.shape}>" if isinstance(value, np.ndarray) else f"{name}={value!r}"
 
 
-def _same(value: Any, default: Any) -> bool:
+def _same(value: object, default: object) -> bool:
     return value is default or (type(value) is type(default) and bool(value == default))
 
 
@@ -194,17 +198,17 @@ def public_names(names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if not name.startswith("_") and name not in MACHINERY)
 
 
-def require_key(value: Any) -> None:
+def require_key(value: object) -> None:
     """Raise an InputError unless ``value`` is a random key of JAX."""
     good = isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key) and not value.ndim
     require(good, "key must be a random key of JAX", value, "try jax.random.key(0)")
 
 
-def as_number(value: Any) -> Any:
+def as_number(value: object) -> Any:
     """A number as a float, so that 1 and 1.0 are the same data; anything else as it is, to be refused."""
     return float(value) if is_number(value) else value
 
 
-def as_numbers(value: Any) -> Any:
+def as_numbers(value: object) -> Any:
     """Numbers as floats and lists of them as tuples, anything else as it is."""
     return tuple(map(as_numbers, value)) if isinstance(value, list | tuple) else as_number(value)

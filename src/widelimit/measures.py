@@ -49,7 +49,7 @@ class _Points:
         require_known("coordinate", coordinate, self.coordinates)
         return np.asarray(self.theta)[:, self.coordinates.index(coordinate)]
 
-    def mean(self, values: Any) -> np.ndarray:
+    def mean(self, values: object) -> np.ndarray:
         """∫ χ dρ for the values χ(θ_i), (n, …)."""
         do = "compute them from rho.theta"
         chi = array_of("the values of a mean", values, "(n,) or (n, k) or (n, k, l)", do)
@@ -170,7 +170,7 @@ def measure_of(rho: Any, who: str) -> Measure:
     return rho
 
 
-def edges_of(edges: Any) -> np.ndarray:
+def edges_of(edges: object) -> np.ndarray:
     """Edges of cells or bins, (bins + 1,), checked."""
     array = array_of("edges", edges, "(bins + 1,)", "try numpy.linspace(0, 5, 51)", finite=True)
     good = len(array) >= 2 and bool((np.diff(array) > 0).all())
@@ -178,7 +178,7 @@ def edges_of(edges: Any) -> np.ndarray:
     return array
 
 
-def _columns_of(coordinates: Any) -> tuple[str, ...]:
+def _columns_of(coordinates: object) -> tuple[str, ...]:
     """Names of columns, checked."""
     names = words_of("coordinates", coordinates, "('a', 'r')")
     good = not isinstance(coordinates, str) and len({*names}) == len(names) > 0

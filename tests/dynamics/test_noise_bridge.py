@@ -19,7 +19,7 @@ from widelimit.dynamics.noise_bridge import noise_at, noise_until
 
 KEY = jax.random.key(7)
 CASES = {
-    "plain": dict(),
+    "plain": dict(shrink=[1] * 3, spread=[0.5, 1, 2]),
     "ridge, decaying steps, batches": dict(shrink=[0.7, 0.75, 0.8, 0.85, 0.9], spread=0.5 ** np.arange(5.0), batch=2),
     "ridge so strong that signs alternate": dict(shrink=[-0.6, 0.5, -0.6, 0.5, -0.6]),
     "weights that freeze while others move": dict(spread=[1, 1, 1, 0, 0]),

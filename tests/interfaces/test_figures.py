@@ -1,5 +1,6 @@
 """What is drawn is what is recorded, and runs are named by what differs between them."""
 
+import inspect
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
+from widelimit.interfaces.figures import OWN, drawing
 from widelimit.interfaces.finishing import _hides
 from widelimit.interfaces.run_labels import labels_of, symbol_of
 from widelimit.interfaces.series import series
@@ -192,3 +194,9 @@ def test_a_figure_that_cannot_be_drawn_is_refused_in_one_sentence(pair, bad):
     with pytest.raises(wl.InputError) as refused:
         draw(pair)
     assert sentence in str(refused.value) and str(refused.value).count("\n") == 0
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_record_drawn_alone_has_a_figure_that_takes_it(name):
+    first, *_ = inspect.signature(drawing(name)).parameters.values()
+    assert first.annotation == name and hasattr(wl, name)

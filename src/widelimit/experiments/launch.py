@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -23,7 +22,7 @@ from jax.errors import JaxRuntimeError
 from widelimit.dynamics.estimate import Forecast, estimate
 from widelimit.dynamics.methods import Limit, Method
 from widelimit.dynamics.solve import solve
-from widelimit.errors import InputError, Interrupted
+from widelimit.errors import InputError, Interrupted, writing_to
 from widelimit.experiments.records import load
 from widelimit.experiments.spec import Spec
 from widelimit.experiments.spec_checks import located
@@ -171,8 +170,7 @@ def _leave(folder: Path) -> None:
 
 def clear(folder: Path, overwrite: bool) -> None:
     """Make a folder ready: new, empty, or without the files of an earlier run if that may be overwritten."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder):
         if any(folder.iterdir()) and not overwrite:
             raise InputError(
                 f"--out must be a new or empty folder, got {str(folder)!r}: choose another, or add --overwrite."
@@ -180,12 +178,6 @@ def clear(folder: Path, overwrite: bool) -> None:
         for path in folder.iterdir():
             if _is_ours(part_of(path) or path.name):
                 path.unlink()
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(
-            f"--out must be a folder that can be written to, got {str(folder)!r}: {error.strerror}."
-        ) from None
 
 
 def _is_ours(name: str) -> bool:

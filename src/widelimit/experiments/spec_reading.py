@@ -198,7 +198,7 @@ def _below(*errors: InitErrorDetails) -> ValidationError:
 
 
 def _number_or(table: Table) -> Check:
-    def check(value: Any) -> Any:
+    def check(value: object) -> Any:
         if isinstance(value, dict):
             return table(value)
         try:
@@ -209,7 +209,7 @@ def _number_or(table: Table) -> Check:
     return check
 
 
-def _alpha(value: Any) -> float | str:
+def _alpha(value: object) -> float | str:
     """A number, or the word for √n."""
     try:
         return LAZY if value == LAZY else number(value)
@@ -217,7 +217,7 @@ def _alpha(value: Any) -> float | str:
         raise refuse(f'must be a number or "{LAZY}"', "try 1.0") from None
 
 
-def _activation(value: Any) -> Call:
+def _activation(value: object) -> Call:
     """A name or an expression, or a table of a name and arguments."""
     if isinstance(value, str):
         return Call(activation, {"choice": value})
@@ -226,7 +226,7 @@ def _activation(value: Any) -> Call:
     raise refuse("must be text or a table", 'try "relu", "tanh(3*x)" or {name = "hermite", k = 2}')
 
 
-def _methods(values: Any) -> tuple[Call, ...]:
+def _methods(values: object) -> tuple[Call, ...]:
     if not isinstance(values, list) or not values:
         raise refuse("must be a list of one or more tables", "write [[method]], with two brackets, above each")
     return tuple(TypeAdapter(list[Annotated[Any, PlainValidator(METHOD)]]).validate_python(values))

@@ -121,13 +121,13 @@ def _meanings() -> dict[str, str]:
     return {key: text for build in reversed(list(names.DATA.values())) for key, text in names.explained(build).items()}
 
 
-def _line(key: str, value: Any, meaning: str) -> str:
+def _line(key: str, value: object, meaning: str) -> str:
     code = f"{key} = {_toml(value)}"
     text = meaning.replace("``math.inf``", "inf").replace("`", "")
     return f"{code:<{COLUMN}} # {text}" if text else code
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return tomli_w.dumps({"v": value}).removeprefix("v = ").strip()

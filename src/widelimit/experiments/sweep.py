@@ -140,7 +140,7 @@ def sweep(
     return Sweep(_dataset(start, chosen, points, way.names))
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

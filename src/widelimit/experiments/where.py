@@ -43,7 +43,7 @@ class Side(NamedTuple):
     value: Plain
 
     def of(self, fields: Fields) -> Plain:
-        """Its value in a run."""
+        """The value of this term in a run: that of its field, or the constant it is."""
         return fields.get(self.field) if self.field else self.value
 
 

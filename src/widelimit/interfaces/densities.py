@@ -155,7 +155,7 @@ def moments(curves: Sequence[Curve], count: int) -> np.ndarray:
     return np.unique([times[np.argmin(np.abs(times - t))] for t in wished])
 
 
-def draw_profile(axes: Axes, curve: Curve, shape: Profile, colour: Any, filled: bool) -> None:
+def draw_profile(axes: Axes, curve: Curve, shape: Profile, colour: object, filled: bool) -> None:
     """One density at one time."""
     if shape.smooth:
         axes.plot(shape.middle, np.maximum(shape.values, FLOOR), color=colour, **line_of(curve))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
@@ -9,53 +10,31 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from widelimit.errors import require, require_count
-from widelimit.experiments.sweep import Sweep
-from widelimit.interfaces.approximation_figures import approximation_figure
 from widelimit.interfaces.canvas import Look, LookOptions, Page
-from widelimit.interfaces.certificate_figures import geometries_figure, minimum_figure
-from widelimit.interfaces.complexity_figures import complexity_figure
 from widelimit.interfaces.curves import curves_of, entries_of
-from widelimit.interfaces.gap_figures import comparison_figure, rates_figure
-from widelimit.interfaces.learning_figures import learning_curves_figure, overlap_samples_figure
-from widelimit.interfaces.noise_figures import noise_figure, require_grid
-from widelimit.interfaces.plan_figures import plan_figure
-from widelimit.interfaces.proof_figures import proof_figure
-from widelimit.interfaces.regime_figures import linearisation_figure, regimes_figure
 from widelimit.interfaces.solution_figures import Content, solution_figure
-from widelimit.interfaces.sweep_figures import sweep_figure
-from widelimit.theory.approximation.maurey import Approximation
-from widelimit.theory.fixed_points.minimise import Minimum
-from widelimit.theory.fixed_points.two_geometries import TwoGeometries
-from widelimit.theory.gap.coupling import Comparison
-from widelimit.theory.gap.network_plan import NetworkPlan
-from widelimit.theory.gap.proof_terms import ProofTerms
-from widelimit.theory.gap.rates import Rates
-from widelimit.theory.lazy.linearisation import Linearisation
-from widelimit.theory.lazy.regime import Regimes
-from widelimit.theory.learning.complexity import Complexity
-from widelimit.theory.learning.learning_curves import LearningCurves
-from widelimit.theory.learning.samples_to_overlap import OverlapSamples
-from widelimit.theory.noise.gibbs import Gibbs
+from widelimit.on_first_use import OnFirstUse
 
-OWN: dict[type, Callable[[Any, Page], Figure]] = {
-    Comparison: comparison_figure,
-    Rates: rates_figure,
-    ProofTerms: proof_figure,
-    Regimes: regimes_figure,
-    Linearisation: linearisation_figure,
-    LearningCurves: learning_curves_figure,
-    OverlapSamples: overlap_samples_figure,
-    Complexity: complexity_figure,
-    Approximation: approximation_figure,
-    NetworkPlan: plan_figure,
-    Minimum: minimum_figure,
-    TwoGeometries: geometries_figure,
-    Sweep: sweep_figure,
+noise_figures = OnFirstUse("widelimit.interfaces.noise_figures")
+OWN = {  # records drawn alone, by class; what draws them is loaded on first use, with the theory it needs
+    "Comparison": "gap_figures.comparison_figure",
+    "Rates": "gap_figures.rates_figure",
+    "ProofTerms": "proof_figures.proof_figure",
+    "Regimes": "regime_figures.regimes_figure",
+    "Linearisation": "regime_figures.linearisation_figure",
+    "LearningCurves": "learning_figures.learning_curves_figure",
+    "OverlapSamples": "learning_figures.overlap_samples_figure",
+    "Complexity": "complexity_figures.complexity_figure",
+    "Approximation": "approximation_figures.approximation_figure",
+    "NetworkPlan": "plan_figures.plan_figure",
+    "Minimum": "certificate_figures.minimum_figure",
+    "TwoGeometries": "certificate_figures.geometries_figure",
+    "Sweep": "sweep_figures.sweep_figure",
 }
 
 
 def figure(
-    *records: Any,
+    *records: object,
     show: str | Sequence[str] | None = None,
     coordinate: str | None = None,
     times: int | None = None,
@@ -101,23 +80,34 @@ def figure(
     chosen, entries = Look.of(look), entries_of(records)
     page, content = Page.of(chosen, ax), Content(show, coordinate, times)
     with chosen.context():
-        if len(entries) == 1 and isinstance(entries[0][1], tuple(OWN)):
+        if len(entries) == 1 and kind(entries[0][1]) in OWN:
             return _own_figure(entries[0][1], content, page)
-        laws = [record for _, record in entries if isinstance(record, Gibbs)]
+        laws = [record for _, record in entries if kind(record) == "Gibbs"]
         if not laws:
             return solution_figure(curves_of(entries, chosen.labels), content, page)
         require(len(laws) == 1, "a figure shows one Gibbs law", len(laws), "draw one figure for each")
-        others = [(key, record) for key, record in entries if not isinstance(record, Gibbs)]
+        others = [(key, record) for key, record in entries if kind(record) != "Gibbs"]
         _refuse({"show": show, "times": times, "log": chosen.log}, "with a Gibbs law")
-        require_grid([record for _, record in others])
-        return noise_figure(laws[0], curves_of(others, chosen.labels), coordinate, page)
+        noise_figures.require_grid([record for _, record in others])
+        return noise_figures.noise_figure(laws[0], curves_of(others, chosen.labels), coordinate, page)
 
 
-def _own_figure(record: Any, content: Content, page: Page) -> Figure:
+def kind(record: object) -> str | None:
+    """The name of the class of a record of this package."""
+    return type(record).__name__ if type(record).__module__.startswith("widelimit.") else None
+
+
+def drawing(name: str) -> Callable[[Any, Page], Figure]:
+    """The function that draws a record of a class in OWN."""
+    module, function = OWN[name].split(".")
+    return getattr(importlib.import_module(f"widelimit.interfaces.{module}"), function)
+
+
+def _own_figure(record: object, content: Content, page: Page) -> Figure:
     """The figure of a record that is drawn alone."""
     given = {"show": content.show, "coordinate": content.coordinate, "times": content.times}
     _refuse({**given, "labels": page.look.labels, "log": page.look.log}, f"of {type(record).__name__.lower()}")
-    return OWN[type(record)](record, page)
+    return drawing(type(record).__name__)(record, page)
 
 
 def _refuse(options: dict[str, Any], what: str) -> None:

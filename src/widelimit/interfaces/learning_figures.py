@@ -47,7 +47,7 @@ def learning_curves_figure(result: LearningCurves, page: Page) -> Figure:
 
 
 def _colours(count: int) -> list[str]:
-    """Those of the palette, or a range from dark to light."""
+    """Colours of the palette; for more lines than it has, a range from dark to light."""
     if count <= len(COLOURS):
         return list(COLOURS[:count])
     return [to_hex(colormaps["viridis"](0.9 * i / (count - 1))) for i in range(count)]

@@ -54,7 +54,7 @@ def require_grid(records: Sequence[Any]) -> None:
     )
 
 
-def is_on_a_grid(record: Any) -> bool:
+def is_on_a_grid(record: object) -> bool:
     """Whether something is a density with a history to show."""
     return isinstance(record, Solution) and record.is_density and len(record.times) >= 2
 

@@ -14,7 +14,6 @@ import dataclasses
 import inspect
 import json
 import math
-import tempfile
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +22,7 @@ from typing import Annotated, Protocol, TypeVar
 
 import typer
 
-from widelimit.errors import InputError
+from widelimit.errors import InputError, writing_to
 
 
 class Command(Protocol):
@@ -89,13 +88,8 @@ def require_writable(folder: Path) -> None:
     """Say why a folder cannot be made or written to; a new one is made with the first file, if it comes to that."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        with writing_to(folder):
             pass
-    except OSError as error:
-        raise InputError(
-            f"--out must be a folder that can be written to, got {str(folder)!r}: {error.strerror}."
-        ) from None
     finally:
         for path in made:
             with suppress(OSError):

@@ -131,7 +131,7 @@ def _said(name: str, value: Any) -> str:
     return f"{LETTERS.get(name, name)} = {_written(value)}"
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     if isinstance(value, float):
         return "∞" if math.isinf(value) else f"{value:g}"
     if isinstance(value, np.ndarray):

@@ -97,6 +97,6 @@ def _function(problem: Problem, basis: Any) -> Callable[[np.ndarray], np.ndarray
     return lambda z: np.broadcast_to(_numbers(answer_of(evaluate, "the function g", found, z)), z.shape[:-1])
 
 
-def _numbers(values: Any) -> np.ndarray:
+def _numbers(values: object) -> np.ndarray:
     """What g answers, one number for every point or one for all."""
     return array_of("the values of g", values, "() or (n,)", "write it as an expression such as 'z1*z2'", finite=True)

@@ -18,7 +18,6 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from widelimit.arguments import words_of
 from widelimit.errors import InputError, is_finite, require, require_known, shortened
@@ -26,7 +25,7 @@ from widelimit.measures import Measure, measure_of
 from widelimit.observables.statistics import ROUNDING, quantile_function
 from widelimit.on_first_use import OnFirstUse
 
-ot = OnFirstUse("ot")
+ot, distance = OnFirstUse("ot"), OnFirstUse("scipy.spatial.distance")
 LARGEST_PLAN = 40_000_000  # entries of the cost matrix, about 1 GB with the plan
 PIVOTS = 10_000_000
 
@@ -116,7 +115,7 @@ def _cost(x: np.ndarray, y: np.ndarray, p: float) -> tuple[np.ndarray, float]:
         f"{len(x)} x {len(y)}",
         "thin the clouds, or compare one coordinate at a time",
     )
-    cost = cdist(x, y)
+    cost = distance.cdist(x, y)
     scale = float(cost.max())
     if scale > 0:
         cost /= scale

@@ -21,7 +21,6 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.spatial import KDTree
 from scipy.special import digamma
 
 from widelimit.arguments import instance_of
@@ -29,9 +28,12 @@ from widelimit.dynamics.finite_volume.fluxes import bernoulli
 from widelimit.dynamics.rules import rules_of
 from widelimit.errors import require
 from widelimit.measures import Cloud, Density, Measure, log_sphere_area, measure_of
+from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape, reduce
 from widelimit.problem.problem import Problem
+
+spatial = OnFirstUse("scipy.spatial")
 
 NEIGHBOUR = 4
 
@@ -173,7 +175,7 @@ def _estimated_entropy(problem: Problem, rho: Cloud) -> float:
     equal = bool(np.allclose(rho.weights, 1 / n, rtol=1e-9, atol=0))
     require(equal, "the entropy of a cloud needs neurons of equal weight", "different weights",
             "solve with FiniteVolume, or take the neurons of a ParticleFlow or NonlinearFlow")  # fmt: skip
-    distances = KDTree(theta).query(theta, k=NEIGHBOUR + 1)[0][:, -1]
+    distances = spatial.KDTree(theta).query(theta, k=NEIGHBOUR + 1)[0][:, -1]
     require(bool((distances > 0).all()), "the entropy of a cloud needs neurons that differ", "equal ones", "add noise")
     ball = D / 2 * math.log(math.pi) - math.lgamma(D / 2 + 1)
     plain = digamma(n) - digamma(NEIGHBOUR) + ball + D * float(np.mean(np.log(distances)))

@@ -28,15 +28,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.interpolate import CubicSpline
 
 from widelimit.arguments import instance_of
 from widelimit.dynamics.rules import rules_of
 from widelimit.errors import InputError, require, shown
 from widelimit.measures import Measure
+from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.solution import Solution
+
+interpolate = OnFirstUse("scipy.interpolate")
 
 EDGE = 1e-9  # where the slope at a vanishing radius is taken
 STANDSTILL = 1e-11  # share of the whole clock below which an interval counts as none: ∫ξ dt is known to 1e-12
@@ -136,7 +138,7 @@ def _integrals(clock: np.ndarray, values: np.ndarray) -> np.ndarray:
     if not moves.any():
         return np.zeros(len(steps))
     first = np.concatenate([[True], moves])
-    spline = CubicSpline(clock[first], values[first]).antiderivative()
+    spline = interpolate.CubicSpline(clock[first], values[first]).antiderivative()
     return np.where(moves, np.diff(spline(clock)), 0.0)
 
 

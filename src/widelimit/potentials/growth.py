@@ -37,7 +37,7 @@ class Line(NamedTuple):
     l: float  # noqa: E741  the letter of the equation
 
     def at(self, x: float) -> float:
-        """Its value."""
+        """c + l x."""
         return self.c + self.l * x
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -44,6 +44,8 @@ NO_ERROR = Errors(np.zeros(()), np.zeros(()), np.zeros(()), 0.0)
 class Landscape(Frozen, ABC, eq=False):
     """V, U, Ψ, ∇Ψ and R of one data law and one neuron."""
 
+    offers: ClassVar[tuple[str, ...]] = ("coordinates", "V", "U", "psi", "grad_psi", "risk", "risk_error", "errors",
+                                         "energy", "free_energy")  # fmt: skip
     penalty: Penalty
     tolerance: float = argument(default=1e-10, kw_only=True)
     refinement: Refinement = static(default=EXACT, kw_only=True)
@@ -140,7 +142,7 @@ class Landscape(Frozen, ABC, eq=False):
             return jnp.zeros(points.shape[:-2])
         clouds = points.reshape(-1, *points.shape[-2:])
         found = [self._with_lost(NO_ERROR, cloud, weights).risk for cloud in clouds]
-        return jnp.asarray(found, float).reshape(points.shape[:-2])
+        return jnp.asarray(np.reshape(found, points.shape[:-2]), float)
 
     def _with_lost(self, found: Errors, points: Array, weights: Array) -> Errors:
         """The errors, and what is lost by the rules of σ."""
@@ -165,7 +167,7 @@ class Landscape(Frozen, ABC, eq=False):
         return Errors(*(np.maximum(own, SAFETY * np.abs(a - b)) for own, a, b in zip(found, *pair, strict=True)))
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
-        """The same for points and weights, on this very landscape."""
+        """How far V, U, ∇Ψ and R may be off for points and weights, on this very landscape."""
         here = all_of(self, points, weights)
         there = here if self.other is None else all_of(self.other, points, weights)
         V, U, gradient, risk = (SAFETY * np.abs(np.asarray(a) - b) for a, b in zip(here, there, strict=True))
@@ -232,7 +234,7 @@ class Landscape(Frozen, ABC, eq=False):
         """
         land = self.in_motion(theta, HEADROOM)
         moved = move(land, theta)
-        while bool(jnp.isfinite(moved).all()) and (better := land.in_motion(moved)) is not land:
+        while np.isfinite(moved).all() and (better := land.in_motion(moved)) is not land:
             land = better
             moved = move(land, theta)
         return moved

@@ -69,7 +69,7 @@ class MomentTable:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """Those of every level, one after the other."""
+        """The rows of all levels, one level after the other."""
         return np.concatenate([level.rows for level in self.levels])
 
     @cached_property

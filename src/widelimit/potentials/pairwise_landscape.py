@@ -8,7 +8,7 @@ K is the pairwise kernel of widelimit.potentials.pair_kernels: O(n n' d) for a G
 Neurons in their own field need no kernel where Mehler's series is certified: the diagonal is exact, the rest is cut at
 the first of ORDERS whose bound (widelimit.potentials.series_bounds) is small enough: in R absolute, below the
 tolerance; in ∇Ψ relative to the scale S there, below the error of the solvers. The kernel takes over if none is.
-R tries SHORT orders before it looks for the first that suffices: so its blocks of pairs are gone through once.
+R begins with SHORT orders and doubles them until they suffice.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class PairwiseLandscape(Landscape, eq=False):
         """``move`` with Mehler's series cut at the lowest order certified at both ends."""
         cheap = self.near(theta, weights)
         moved = move(cheap, theta)
-        while bool(jnp.isfinite(moved).all()) and not cheap.holds(moved, weights):
+        while np.isfinite(moved).all() and not cheap.holds(moved, weights):
             better = self.near(moved, weights)
             if better.runs == cheap.runs:  # nothing better is known
                 break
@@ -170,15 +170,15 @@ class PairwiseLandscape(Landscape, eq=False):
         """R(ρ), by the cheapest certified route."""
         plain = replace(self, runs=None)
         risk, error = _series_risk(plain, points, weights)
-        return risk if float(jnp.max(error)) <= self.tolerance else _kernel_risk(plain, points, weights)
+        return risk if np.asarray(error).max() <= self.tolerance else _kernel_risk(plain, points, weights)
 
     def lost(self, theta: Array) -> np.ndarray:
-        """That of the kernel."""
-        widest = np.asarray(self.classes[1]).max()
-        return lost(self.sigma, kernels_reach, widest * np.asarray(length(self.penalty.columns.split(theta)[2])))
+        """Relative error of the pairwise kernel of σ at every neuron."""
+        w = np.asarray(theta)[:, len(self.penalty.columns.scalars) :]
+        return lost(self.sigma, kernels_reach, np.asarray(self.classes[1]).max() * np.linalg.norm(w, axis=1))
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
-        """The same with what the series of R leaves out."""
+        """How far V, U, ∇Ψ and R may be off, what the series of R leaves out included."""
         found, left = (
             super().errors_at(points, weights),
             float(_series_risk(replace(self, runs=None), points, weights)[1]),
@@ -229,17 +229,22 @@ def _series_risk(landscape: PairwiseLandscape, points: Array, weights: Array) ->
         ]
         return CutRisk(*(jnp.sum(jnp.stack(part)) for part in zip(*parts, strict=True)))
 
-    def longer(points: Array) -> CutRisk:
-        seen = seen_up_to(SERIES_ORDER, points)
-        both = zip(landscape.families, seen, strict=True)
-        left = [bounds(family, sigma, at, weights, columns.scalars).risk for family, at in both]
-        errors = jnp.sum(jnp.stack(left), axis=0)
-        good = errors <= landscape.tolerance
-        return by_series(seen, 1 + jnp.where(jnp.any(good), jnp.argmax(good), len(errors) - 1))
+    def longer(points: Array, first: CutRisk) -> CutRisk:
+        seen, most = seen_up_to(SERIES_ORDER, points), SERIES_ORDER // RUN
+
+        def is_short(tried: tuple[Array, CutRisk]) -> Array:
+            return (tried[1].left_out > landscape.tolerance) & (tried[0] < most)
+
+        def twice(tried: tuple[Array, CutRisk]) -> tuple[Array, CutRisk]:
+            runs = jnp.minimum(2 * tried[0], most)
+            return runs, by_series(seen, runs)
+
+        return jax.lax.while_loop(is_short, twice, (jnp.asarray(SHORT // RUN), first))[1]
 
     def one(points: Array) -> tuple[Array, Array]:
-        found = by_series(seen_up_to(SHORT, points), SHORT // RUN)
-        total, error = jax.lax.cond(found.left_out <= landscape.tolerance, lambda points: found, longer, points)
+        first = by_series(seen_up_to(SHORT, points), SHORT // RUN)
+        good = first.left_out <= landscape.tolerance
+        total, error = jax.lax.cond(good, lambda points, first: first, longer, points, first)
         if columns.kept:  # the labels belong to the nodes
             total += landscape.label_square + 2 * weights @ landscape.external(points)
         return total, error

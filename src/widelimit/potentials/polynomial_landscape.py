@@ -95,7 +95,7 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
         return Errors(found.V, found.U + U, found.gradient + slope[:, None], found.risk + risk)
 
     def lost(self, theta: Array) -> np.ndarray:
-        """That of the smoothed values."""
+        """Relative error of the smoothed values of σ at every neuron."""
         return lost(self.sigma, values_reach, np.asarray(length(self.penalty.columns.split(theta)[2])))
 
     def risk_error_of(self, points: Array, weights: Array) -> Array:

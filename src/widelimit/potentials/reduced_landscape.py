@@ -83,10 +83,9 @@ class ReducedLandscape(FeatureLandscape, eq=False):
 
     def lost(self, theta: Array) -> np.ndarray:
         """That of the smoothed values; means over a sphere have rules of their own."""
-        columns = self.penalty.columns
         if self.sphere is not None:
             return super().lost(theta)
-        radii = np.maximum(np.asarray(columns.split(theta)[2][:, columns.kept :]), 0.0)
+        radii = np.maximum(np.asarray(theta)[:, self.penalty.columns.first_radius :], 0.0)
         return lost(self.sigma, values_reach, np.linalg.norm(radii * np.asarray(self.tau).max(axis=1), axis=1))
 
 

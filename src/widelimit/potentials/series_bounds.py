@@ -1,6 +1,6 @@
 """What Mehler's series of a cloud leaves out when it is cut at order K = 8, 16, …, 104.
 
-    |R − R_K| ≤ Σ_c p_c Σ_{i≠j} |c_ij|^K |l_i| t_i |l_j| t_j/(K + 1)
+    |R − R_K| ≤ Σ_c p_c Σ_{i≠j} |c_ij|^K |l_i| t_i |l_j| t_j/(K + 1)          found with R_K, in pair_series.risk
     |∇Ψ_i − ∇Ψ_{i,K}| ≤ Σ_c p_c [|a_i| T_i (κ τ_c + 1_b/√(K+1)) + 1_a t_i/(K + 1)] Σ_{j≠i} |c_ij|^K |l_j| t_j
     S = max_i Σ_c p_c [|a_i| T⁰_i (τ_c + 1_b) + 1_a t⁰_i] Σ_j |l_j| t⁰_j
 
@@ -15,7 +15,6 @@ and u_j − c u ⊥ u has length √(1 − c²), so that its length is at most �
 Σ_{k>K} A_k² ≤ t²/(K + 1). S is the size the same sum would have, uncut, were all neurons parallel: the scale to which
 an error of ∇Ψ is compared. The sums over j are bounded for all orders at once, by one matrix product:
     Σ_{j≠i} |c_ij|^K |l_j| t_j ≤ (max_j |c_ij|)^{K−4} Σ_{j≠i} c_ij⁴ |l_j| t_j
-widelimit.potentials.pair_series.risk finds the first line for its own K as it stands, which is smaller.
 """
 
 from __future__ import annotations
@@ -35,9 +34,8 @@ ORDERS = np.arange(RUN, SERIES_ORDER + 1, RUN)  # K, for 1, 2, … runs of order
 
 
 class Bounds(NamedTuple):
-    """What one family adds to the bounds of R (orders,) and of ∇Ψ_i (orders, n), and to the scale of ∇Ψ_i (n,)."""
+    """What one family adds to the bound of ∇Ψ_i (orders, n), and to its scale (n,)."""
 
-    risk: Array
     gradient: Array
     scale: Array
 
@@ -60,6 +58,6 @@ def bounds(family: Family, activation: Activation, at: Neurons, weights: Array, 
     kappa = 1 + np.sqrt((K + 2) / (K + 1))
     whole_cut = jnp.sqrt(whole)
     return Bounds(
-        jnp.sum(p * push * pull / (K + 1), axis=(1, 2)), jnp.sum(p * arm(cut, kappa, K) * pull, axis=1),
+        jnp.sum(p * arm(cut, kappa, K) * pull, axis=1),
         jnp.sum(p * arm(whole_cut, 1.0, 0) * ((at.s * whole_cut) @ load)[:, None], axis=0),
     )  # fmt: skip

@@ -85,7 +85,7 @@ class Slowed(Mobility):
         return self.pace * super().at(block, t)
 
     def between(self, start: float, stop: float) -> Slowed:
-        """The same for an interval without jumps."""
+        """The rates on an interval in which none of them jumps."""
         return slowed(super().between(start, stop), self.pace)
 
 

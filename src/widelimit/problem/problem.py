@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -55,6 +56,11 @@ class Problem(Value):
     >>> problem.reduced_coordinates
     ('r',)
     """
+
+    offers: ClassVar[tuple[str, ...]] = (
+        "data", "neuron", "initial", "ridge", "beta", "schedule", "mobility", "regulariser", "alpha", "arguments",
+        "D", "coordinates", "reduced_coordinates", "sample_initial",
+    )  # fmt: skip
 
     data: DataLaw
     neuron: Neuron

@@ -48,7 +48,7 @@ class ScalarLaw(Value, ABC):
 
     @abstractmethod
     def factor(self) -> Factor:
-        """Its factor of the reduced law."""
+        """The factor that the law of this scalar is in the reduced law of a neuron."""
 
     @abstractmethod
     def sample(self, key: Array, n: int) -> Array:

@@ -209,10 +209,11 @@ class SmoothPlan(Plan):
                 now = self._over_the_cores(leg._replace(dynamics=dynamics.by(stiff)), now)
             else:
                 now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff), now, self.keys, span)
-            self.scheme.steps += int(np.max(now.steps))
-            if not is_finite(now) or bool(np.all(now.at >= span.stop)):
+            steps = int(np.asarray(now.steps).max())
+            self.scheme.steps += steps
+            if not is_finite(now) or bool(np.all(np.asarray(now.at) >= span.stop)):
                 return now.state
-            taken += int(np.max(now.steps))
+            taken += steps
             self._go_on(dynamics, now, before, leg, taken)
             if pause is not None:
                 self.scheme.midway = Midway(now, taken)

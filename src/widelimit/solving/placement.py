@@ -83,12 +83,12 @@ def halved_points(problem: Problem, points: int, placement: str) -> tuple[Array,
     """Half as many points that integrate ρ_0, and others without mass, so that one compiled function serves both; None
     where fewer points cannot carry ρ_0, which is then carried exactly."""
     theta, _ = initial_points(problem, points, placement)
-    few, masses = initial_points(problem, max(1, points // 2), placement)
+    few, masses = map(np.asarray, initial_points(problem, max(1, points // 2), placement))
     missing = len(theta) - len(few)
     if missing <= 0:
         return None
-    passive = few[jnp.arange(missing) % len(few)]
-    return jnp.concatenate([few, passive]), jnp.concatenate([masses, jnp.zeros(missing)])
+    passive = few[np.arange(missing) % len(few)]
+    return jnp.asarray(np.concatenate([few, passive])), jnp.asarray(np.concatenate([masses, np.zeros(missing)]))
 
 
 def random_points(problem: Problem, key: Array, n: int) -> Array:

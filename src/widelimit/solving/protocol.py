@@ -25,7 +25,7 @@ class Tick(Protocol):
     """Told how far a dynamics has come; with its state where it can go on from there to the same bits."""
 
     def __call__(self, t: float, state: State | None = None) -> None:
-        """At time t."""
+        """Tell that time t is reached."""
 
 
 Advance = Callable[[State, float, float, Tick], State]

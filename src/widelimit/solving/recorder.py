@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import jax
 import numpy as np
 import xarray as xr
+from jax import Array
 
 from widelimit.coordinates import Coordinates
 from widelimit.errors import require
@@ -156,10 +158,15 @@ class OfNeurons:
         """θ as it is saved: reduced unless asked otherwise, and no radius below 0."""
         if self.saves.keep == "full":
             return theta.astype(float)
-        reduced = np.array(self.view.columns.reduce(theta.reshape(-1, theta.shape[-1])), float)
+        reduced = np.array(_reduced(self.view.columns, theta.reshape(-1, theta.shape[-1])), float)
         radii = self._columns.first_radius
         reduced[:, radii:] = np.maximum(reduced[:, radii:], 0.0)
         return reduced.reshape(*theta.shape[:-1], -1)
+
+
+@jax.jit
+def _reduced(columns: Coordinates, theta: Array) -> Array:
+    return columns.reduce(theta)
 
 
 @dataclass

@@ -21,8 +21,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import NoConvergence, anderson
-from scipy.spatial.distance import cdist
 
 from widelimit.dynamics.finite_volume.fluxes import Terrain, terrain_of
 from widelimit.dynamics.finite_volume.grid import Mass, initial_grid
@@ -37,6 +35,7 @@ from widelimit.solving.clock import proximal_steps, whole_steps
 from widelimit.solving.protocol import CellView, Run, Tick
 
 ot = OnFirstUse("ot")
+optimize, distance = OnFirstUse("scipy.optimize"), OnFirstUse("scipy.spatial.distance")
 
 CELLS = 40
 MOST_CELLS = 20_000  # whose plan still fits in memory
@@ -71,8 +70,8 @@ class Transport:
 
         start = fit.residual(masses @ features)
         try:
-            found = anderson(change, start, M=6, f_tol=ENOUGH, maxiter=FIXED_POINT)
-        except NoConvergence as stopped:
+            found = optimize.anderson(change, start, M=6, f_tol=ENOUGH, maxiter=FIXED_POINT)
+        except optimize.NoConvergence as stopped:
             found = stopped.args[0]
         return following(found)
 
@@ -117,7 +116,10 @@ def entropic_run(method: JKO, problem: Problem) -> Run:
         _require_seen(widths, eta, problem.beta)
         theta = state.density().theta / np.sqrt(rates)
         return Transport(
-            terrain_of(land, state.grid, problem.beta), cdist(theta, theta, "sqeuclidean") / 2, problem.beta, eta
+            terrain_of(land, state.grid, problem.beta),
+            distance.cdist(theta, theta, "sqeuclidean") / 2,
+            problem.beta,
+            eta,
         )
 
     def one_step(state: Mass, eta: float) -> Mass:

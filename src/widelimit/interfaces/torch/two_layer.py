@@ -188,7 +188,7 @@ def learning_rate(step: float, n: int, alpha: float | str = 1.0) -> float:
 def _alpha(alpha: float | str, n: int) -> float:
     if alpha == LAZY:
         return math.sqrt(n)
-    require(is_finite(alpha) and alpha > 0, f'alpha must be a number > 0, or "{LAZY}"', alpha, "try alpha=1.0")  # type: ignore[operator]
+    require(is_finite(alpha) and alpha > 0, f'alpha must be a number > 0, or "{LAZY}"', alpha, "try alpha=1.0")
     return float(alpha)
 
 

@@ -130,7 +130,7 @@ def _jumps(jets: Callable[[np.ndarray], np.ndarray], known: tuple[float, ...]) -
 
 
 def _merged(points: Iterable[float]) -> tuple[float, ...]:
-    """In order, to sixteen digits, the same one once."""
+    """Points in order, rounded to sixteen digits, those that coincide taken once."""
     kept: list[float] = []
     for t in sorted(float(f"{round(float(t), 16):.16g}") + 0.0 for t in points):
         if not kept or t - kept[-1] > APART * (1 + abs(t)):

@@ -83,7 +83,7 @@ class Hermite(Activation):
 
     @property
     def form(self) -> Polynomial:
-        """Its coefficients, from exact integers."""
+        """The polynomial by its coefficients, found in exact integers."""
         previous: list[int] = [0]
         current: list[int] = [1]
         for j in range(self.k):  # He_{j+1} = x He_j − j He_{j−1}

@@ -162,7 +162,7 @@ class DataLaw(Value, ABC):
 def check_dimension(d: object, least: int = 1) -> None:
     """Raise an InputError unless d is a whole number, not too small, or infinite."""
     require(
-        is_number(d) and d >= least and (math.isinf(d) or d == int(d)),  # type: ignore[operator, arg-type, call-overload]
+        is_number(d) and d >= least and (math.isinf(d) or d == int(d)),
         f"d must be a whole number of at least {least} or math.inf",
         d,
         "try d=40",

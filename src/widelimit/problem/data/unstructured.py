@@ -63,7 +63,7 @@ class Empirical(OfArrays, DataLaw, eq=False):
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """Those that read the file, if there was one."""
+        """The arguments that read the file, if the rows came from one; else the rows themselves."""
         return dict(self.source) or super().arguments
 
     @property

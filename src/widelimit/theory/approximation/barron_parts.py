@@ -72,7 +72,7 @@ def transformed_part(still: Still, terms: dict[Key, complex]) -> NormPart:
     order = np.argsort([*free, *fixed])
 
     def waves_of(moment: FirstMoment) -> Waves:
-        """With the axes in their places."""
+        """The waves of a moment, the columns of their directions in the order of the variables."""
         found = moment.waves
         return Waves(found.directions[:, order], found.frequencies, found.amplitudes, found.phases)
 

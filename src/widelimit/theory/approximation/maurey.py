@@ -79,7 +79,7 @@ class Approximation:
 
     @property
     def slope(self) -> float:
-        """Of log mean risk against log N; −1 in theory."""
+        """The slope of log mean risk against log N; −1 in theory."""
         return float(np.polyfit(np.log(self.widths), np.log(self.means), 1)[0])
 
     def document(self) -> dict[str, object]:

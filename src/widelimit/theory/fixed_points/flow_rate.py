@@ -11,6 +11,7 @@ the run.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from widelimit.errors import require, shortened
 from widelimit.problem.problem import Problem
 from widelimit.solving.solution import Solution
 
-LARGEST, SMALLEST = 0.02, 1e-5  # the fit sees distances between these shares of the first one
+SHARES = 0.02, 1e-5  # of the first distance, between which the fit sees the others
 FEWEST = 5  # saves in the fit
 
 
@@ -69,9 +70,27 @@ def flow_rate(
     square = np.min([np.sum((theta - atom) ** 2, axis=-1) for atom in atoms], axis=0)  # (time, n)
     distance = np.sqrt(square @ weights)
     clock = np.array([problem.schedule.integral(float(t)) for t in solution.times])
-    fitted = (distance < LARGEST * distance[0]) & (distance > SMALLEST * distance[0])
-    wanted = f"a rate needs {FEWEST} saves while the distance falls from {LARGEST:g} to {SMALLEST:g} of the first"
-    require(int(fitted.sum()) >= FEWEST, wanted, f"{fitted.sum()} of {len(distance)}", "save more often, or run longer")
-    slope, height = np.polyfit(clock[fitted], np.log(distance[fitted]), 1)
-    misfit = float(np.max(np.abs(np.log(distance[fitted]) - height - slope * clock[fitted])))
-    return FlowRate(clock, distance, -float(slope), predicted, fitted, misfit)
+    fit = exponential_fit(clock, distance, SHARES, "a rate", "distance")
+    return FlowRate(clock, distance, fit.rate, predicted, fit.fitted, fit.misfit)
+
+
+class ExponentialFit(NamedTuple):
+    """factor · exp(−rate τ), the saves that the fit has seen, and its largest error there, in the logarithm."""
+
+    rate: float
+    factor: float
+    fitted: np.ndarray
+    misfit: float
+
+
+def exponential_fit(
+    clock: np.ndarray, values: np.ndarray, shares: tuple[float, float], who: str, name: str
+) -> ExponentialFit:
+    """The exponential through values that lie between two shares of the first one."""
+    high, low = shares
+    fitted = (values < high * values[0]) & (values > low * values[0])
+    wanted = f"{who} needs {FEWEST} saves while the {name} falls from {high:g} to {low:g} of the first"
+    require(int(fitted.sum()) >= FEWEST, wanted, f"{fitted.sum()} of {len(values)}", "save more often, or run longer")
+    slope, height = np.polyfit(clock[fitted], np.log(values[fitted]), 1)
+    misfit = float(np.max(np.abs(np.log(values[fitted]) - height - slope * clock[fitted])))
+    return ExponentialFit(-float(slope), float(np.exp(height)), fitted, misfit)

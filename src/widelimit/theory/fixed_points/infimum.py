@@ -24,12 +24,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from scipy.optimize import minimize
-from scipy.stats import qmc
 
+from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.feature_landscape import FEATURES_HELD, FeatureLandscape
 from widelimit.theory.fixed_points.neuron_classes import Allowed
 from widelimit.theory.fixed_points.radial_infimum import Radial, is_radial
 from widelimit.theory.noise.far_field import Field
+
+qmc = OnFirstUse("scipy.stats.qmc")
 
 WIDE, MODERATE = (-10.0, 20.0), (-3.0, 4.0)  # log2 t
 STARTS = 16  # local minimisers

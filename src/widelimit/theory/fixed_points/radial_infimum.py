@@ -96,7 +96,7 @@ class Radial:
 
     @cached_property
     def growth(self) -> Growth:
-        """Of σ."""
+        """How σ grows towards ±∞."""
         found = growth(self.land.sigma)
         assert found is not None
         return found

@@ -80,5 +80,5 @@ def _outputs(problem: Problem, rho: Cloud, x: Array) -> np.ndarray:
 
 @jax.jit
 def _mean_values(neuron: Neuron, columns: Coordinates, theta: Array, weights: Array, rows: Array) -> Array:
-    """Of several chunks of inputs, (chunks, CHUNK)."""
+    """∫ σ*(x; θ) ρ(dθ) for several chunks of inputs x, (chunks, CHUNK)."""
     return jax.lax.map(lambda x: neuron_values(neuron, columns, theta, x) @ weights, rows)

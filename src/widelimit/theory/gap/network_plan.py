@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+
+from widelimit.on_first_use import OnFirstUse
+
+stats = OnFirstUse("scipy.stats")
 
 
 class Stage(NamedTuple):

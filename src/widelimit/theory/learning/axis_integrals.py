@@ -49,7 +49,7 @@ class Coordinate(Protocol):
         """z(u)."""
 
     def u(self, z: float) -> float:
-        """Where z has a value."""
+        """The u at which z(u) has a given value."""
 
     def root(self, u: np.ndarray) -> np.ndarray:
         """√density."""

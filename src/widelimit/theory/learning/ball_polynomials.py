@@ -28,7 +28,7 @@ class SphereAxis:
 
     @property
     def end(self) -> float:
-        """Where the pole is."""
+        """The u of the pole of the sphere."""
         return math.sqrt(self.d) * math.pi / 2
 
     def z(self, u: np.ndarray) -> np.ndarray:

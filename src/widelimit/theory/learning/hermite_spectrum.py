@@ -133,7 +133,7 @@ def _of_target(target: Target, names: tuple[str, ...], order: int) -> tuple[Seri
 
 
 def renamed(f: Expression) -> Expression:
-    """The same in z, or in z1, z2, … without gaps."""
+    """The expression with its variables called z, or z1, z2, … without gaps."""
     order = {name: i for i, name in enumerate(f.names, 1)}
     return Expression(tuple((f"z{order[w]}" if len(order) > 1 else "z") if w in order else w for w in f.prefix))
 

@@ -66,7 +66,7 @@ class LearningCurves:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the components."""
+        """Names of the components."""
         return tuple(str(name) for name in self.dataset["component"].values)
 
     @property

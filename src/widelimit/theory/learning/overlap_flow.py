@@ -25,18 +25,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
-from scipy.integrate import solve_ivp
 
 from widelimit.arguments import answer_of, array_of
 from widelimit.errors import is_finite, require, require_count, require_positive
 from widelimit.frozen import public_names
 from widelimit.integrals import integrate
+from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.labels import hermite_coefficients
 from widelimit.potentials.smoothing import smoothed
 from widelimit.potentials.square_moments import mean_square
 from widelimit.problem import activations
 from widelimit.problem.activations import Activation, Choice, Polynomial
 from widelimit.problem.expressions import Terms
+
+scipy_integrate = OnFirstUse("scipy.integrate")
 
 ORDER = 80  # of the coefficients of what is no polynomial
 TIMES = 1e-12  # relative error of a time, on each panel
@@ -203,7 +205,7 @@ def overlap_flow(
     phi = link_of(link)
     pair = pair_of(phi, phi if activation is None else link_of(activation))
     shares = np.linspace(0.0, 1.0, int(save))
-    path = solve_ivp(lambda _, m: t_end * pair.velocity(m), (0.0, 1.0), [float(start)], "LSODA", shares,
+    path = scipy_integrate.solve_ivp(lambda _, m: t_end * pair.velocity(m), (0.0, 1.0), [float(start)], "LSODA", shares,
                      rtol=1e-11, atol=1e-13)  # fmt: skip
     require(path.success, "the flow must exist up to t_end", path.message, "shorten it")
     return OverlapFlow(t_end * shares, path.y[0], pair)

@@ -24,10 +24,10 @@ from widelimit.measures import Density
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Constant
 from widelimit.solving.solution import Solution
+from widelimit.theory.fixed_points.flow_rate import exponential_fit
 from widelimit.theory.noise.gibbs import gibbs
 
-LARGEST, SMALLEST = 1e-4, 1e-11  # the fit sees excesses between these shares of the first one
-FEWEST = 5  # saves in the fit
+SHARES = 1e-4, 1e-11  # of the first excess, between which the fit sees the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +73,8 @@ def decay(problem: Problem, solution: Solution) -> Decay:
     law = gibbs(problem, on=cells)
     excess = solution.dataset["free_energy"].values - law.free_energy
     clock = np.array([problem.schedule.integral(float(t)) for t in solution.times])
-    fitted = (excess < LARGEST * excess[0]) & (excess > SMALLEST * excess[0])
-    enough = f"decay needs {FEWEST} saves while the excess falls from {LARGEST:g} to {SMALLEST:g} of the first"
-    require(int(fitted.sum()) >= FEWEST, enough, f"{fitted.sum()} of {len(excess)}", "save more often, or run longer")
-    slope, height = np.polyfit(clock[fitted], np.log(excess[fitted]), 1)
-    misfit = float(np.max(np.abs(np.log(excess[fitted]) - height - slope * clock[fitted])))
-    return Decay(clock, excess, -float(slope), math.exp(height), fitted, misfit)
+    fit = exponential_fit(clock, excess, SHARES, "decay", "excess")
+    return Decay(clock, excess, fit.rate, fit.factor, fit.fitted, fit.misfit)
 
 
 @dataclass(frozen=True, eq=False)
