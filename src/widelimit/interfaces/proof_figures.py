@@ -48,7 +48,7 @@ def proof_figure(result: ProofTerms, page: Page) -> Figure:
     panels[0].set_ylim(max(low, SMALLEST * high), high)  # a term that is only rounding is left out
     panels[0].set(ylabel=r"largest over the neurons", title="Terms of the proof")
     lossiest = max(result.losses, key=result.losses.__getitem__)
-    panels[1].set(title=rf"Most is lost by {lossiest}, $\times$ {result.losses[lossiest]:.3g}")
+    panels[1].set(title=rf"Most lost: {lossiest}, $\times$ {result.losses[lossiest]:.3g}")
     if page.look.title is None and page.given is None:
         about = result.dataset.attrs
         panels[0].figure.suptitle(rf"$N$ = {about['n']}, $\varepsilon$ = {about['step']:g}")

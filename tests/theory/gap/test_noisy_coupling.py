@@ -122,7 +122,7 @@ def test_with_noise_too_the_dimension_costs_no_neurons():
 
 
 def sample_force(d, n=40, draws=2000, networks=20):
-    """√E|F − EF|², F = (y − f) σ'(⟨w, x⟩) x: root mean square of what a sample adds to a neuron at the start, by draws."""
+    """√E|F − EF|², F = (y − f) σ'(⟨w, x⟩) x: what a sample adds to a neuron at the start, by draws."""
     rng, found = np.random.default_rng(d), []
     for _ in range(networks):
         w, y = rng.normal(0, 0.8 / np.sqrt(d), (n, d)), rng.choice([1.0, -1.0], draws)
