@@ -140,13 +140,13 @@ COORDINATES = {  # random coordinates ↦ a problem with a start of this scale a
 @pytest.mark.slow
 @pytest.mark.parametrize("count", COORDINATES)
 def test_the_error_of_points_covers_the_true_one_in_nine_of_ten_cases(count):
-    """Starts of twelve scales with few points, against many: placed points differ from case to case by their scale."""
+    """Starts of eight scales with few points, against many: placed points differ from case to case by their scale."""
     rng, covered = np.random.default_rng(count), []
-    for kappa, size in rng.uniform(0.5, 3.0, (12, 2)):
+    for kappa, size in rng.uniform(0.5, 3.0, (8, 2)):
         problem = COORDINATES[count](kappa, size)
         few, many = (
-            wl.solve(problem, wl.MeanField(m, rtol=1e-6, atol=1e-8, check=check), 0.5, save=3)
-            for m, check in ((32, True), (2048, False))
+            wl.solve(problem, wl.MeanField(m, rtol=1e-6, atol=1e-8, check=check), 0.25, save=2)
+            for m, check in ((32, True), (512, False))
         )
         true = np.abs(few.risk - many.risk)
         covered.append(bool(np.all(true <= few.error + 1e-6 * many.risk[0])))

@@ -77,10 +77,10 @@ def parts_of(activation: General) -> Parts:
     edges = line_panels(activation).edges if follows(activation) else bends
     near = np.append(bends, np.inf)[np.searchsorted(bends, edges)]
     nodes, reach = (GAUSS, first * REACH) if bends.size else (EVEN, first * EVEN * 2 * REACH / RUNGS[0])
-    x, weights = gauss(nodes)
-    wide = (1 + x) / 2, weights / 2
-    own = wide if bends.size else ((np.arange(EVEN) + 0.5) / EVEN, np.full(EVEN, 1 / EVEN))
-    return Parts(*own, reach, bends, wide, edges, near)
+    inside, shares = gauss(nodes)
+    wide = (1 + inside) / 2, shares / 2
+    x, weights = wide if bends.size else ((np.arange(EVEN) + 0.5) / EVEN, np.full(EVEN, 1 / EVEN))
+    return Parts(x, weights, reach, bends, wide, edges, near)
 
 
 def as_function(activation: Activation) -> General:
