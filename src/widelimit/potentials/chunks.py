@@ -3,6 +3,7 @@
     by_chunks    f(rows), for f that acts on every row alone
     sum_chunks   Σ over chunks of f(chunk), for f additive over rows
     one_by_one   f of every row, one after the other
+    all_finite   whether no number is infinite or not a number
 
 Rows that fit into one chunk are handed over directly. Rows that are spread over devices (widelimit.solving.devices) are
 first cut into those of each device, (K, n/K, …), so that every device loops over its own rows and none sees those of
@@ -17,6 +18,7 @@ from typing import ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.sharding import AbstractMesh
 
@@ -105,3 +107,8 @@ def _split(rows: Tree, size: int) -> tuple[Tree | None, Tree]:
 
 def _length(rows: Tree) -> int:
     return len(jax.tree.leaves(rows)[0])
+
+
+def all_finite(tree: Tree) -> bool:
+    """Whether all numbers of arrays are finite, each looked at on its own device."""
+    return all(bool(np.isfinite(part.data).all()) for x in jax.tree.leaves(tree) for part in x.addressable_shards)

@@ -30,7 +30,7 @@ from widelimit.errors import is_number, require, shortened
 from widelimit.frozen import Frozen, argument, static
 from widelimit.measures import Density, Measure
 from widelimit.potentials.beyond_rules import with_lost
-from widelimit.potentials.chunks import one_by_one
+from widelimit.potentials.chunks import all_finite, one_by_one
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.refinement import AFFORDABLE, EXACT, HEADROOM, MOVING, ROUNDING, SAFETY, Errors, Refinement
 from widelimit.problem.regularisers import Penalty
@@ -140,8 +140,7 @@ class Landscape(Frozen, ABC, eq=False):
         """What such an error may add to R(ρ)."""
         if not self.lost(points.reshape(-1, points.shape[-1])).any():
             return jnp.zeros(points.shape[:-2])
-        clouds = points.reshape(-1, *points.shape[-2:])
-        found = [self._with_lost(NO_ERROR, cloud, weights).risk for cloud in clouds]
+        found = [self._with_lost(NO_ERROR, cloud, weights).risk for cloud in points.reshape(-1, *points.shape[-2:])]
         return jnp.asarray(np.reshape(found, points.shape[:-2]), float)
 
     def _with_lost(self, found: Errors, points: Array, weights: Array) -> Errors:
@@ -234,7 +233,7 @@ class Landscape(Frozen, ABC, eq=False):
         """
         land = self.in_motion(theta, HEADROOM)
         moved = move(land, theta)
-        while np.isfinite(moved).all() and (better := land.in_motion(moved)) is not land:
+        while all_finite(moved) and (better := land.in_motion(moved)) is not land:
             land = better
             moved = move(land, theta)
         return moved

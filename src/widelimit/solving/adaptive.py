@@ -27,12 +27,13 @@ from jax import Array
 
 from widelimit.errors import GaveUp, require
 from widelimit.frozen import Frozen, static
+from widelimit.potentials.chunks import all_finite
 from widelimit.potentials.landscape import Landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import stretches
 from widelimit.solving.flows import Flow, VectorField
 from widelimit.solving.protocol import State
-from widelimit.solving.replicas import Leg, Plan, compiled, is_finite
+from widelimit.solving.replicas import Leg, Plan, compiled
 from widelimit.solving.rosenbrock import Rodas
 
 MAX_STEPS = 200_000  # between two saves
@@ -211,7 +212,7 @@ class SmoothPlan(Plan):
                 now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff), now, self.keys, span)
             steps = int(np.asarray(now.steps).max())
             self.scheme.steps += steps
-            if not is_finite(now) or bool(np.all(np.asarray(now.at) >= span.stop)):
+            if not all_finite(now) or bool(np.all(np.asarray(now.at) >= span.stop)):
                 return now.state
             taken += steps
             self._go_on(dynamics, now, before, leg, taken)

@@ -23,10 +23,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
-from widelimit.potentials.chunks import on_one_device, one_by_one
+from widelimit.potentials.chunks import all_finite, on_one_device, one_by_one
 from widelimit.potentials.landscape import Landscape
 from widelimit.solving.protocol import Dynamics, State, Tick
 
@@ -74,7 +73,7 @@ class Plan:
                 state = move(None, state)
             else:
                 state = self.land.carry(state, self.weights, move)
-            if not is_finite(state):
+            if not all_finite(state):
                 break
             start = leg.end
             tick(start, state)
@@ -121,8 +120,3 @@ def compiled(move: Move, mapping: str) -> Move:
             lambda both: move(dynamics, *both, numbers), (states, keys)
         ))  # fmt: skip
     return jax.jit(jax.vmap(on_one_device(move), in_axes=(None, 0, 0, None)))
-
-
-def is_finite(state: State) -> bool:
-    """Whether all numbers of a state are finite, seen where they are."""
-    return all(bool(np.isfinite(part.data).all()) for x in jax.tree.leaves(state) for part in x.addressable_shards)
