@@ -59,6 +59,7 @@ def velocity(n: int, devices: int, repeats: int = 3) -> Velocity:
         jax.block_until_ready(compiled(flow, run.state))
         spent.append(time.process_time() - began)
     memory = compiled.memory_analysis()
+    assert memory is not None  # a CPU tells
     whole = memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
     return Velocity(n, devices, min(spent), run.state.addressable_shards[0].data.nbytes, whole)
 

@@ -45,8 +45,9 @@ def scheme(m: Array | float) -> tuple[Array, Array]:
     q = m - 1.0
     a32, a43, a42 = m - 3.0, q * (m - 2) / (m + 2), -(m - 2.0) * (m - 7) / (m + 2)
     ends, inner = m * (m + 2) / (8 * q), 3 * m * (m - 2.0) / (8 * q)
-    rows = [[0, 0, 0, 0], [q / 3, 0, 0, 0], [2 * q / 3 - a32, a32, 0, 0], [q - a42 - a43, a42, a43, 0]]
-    return jnp.array([[jnp.asarray(x, float) for x in row] for row in rows]), jnp.array([ends, inner, inner, ends])
+    below = [q / 3, 2 * q / 3 - a32, a32, q - a42 - a43, a42, a43]
+    a = jnp.zeros((4, 4)).at[jnp.tril_indices(4, -1)].set(jnp.array(below, float))
+    return a, jnp.array([ends, inner, inner, ends], float)
 
 
 def leap(force: Force, theta: Array, m: Array | float) -> Array:
