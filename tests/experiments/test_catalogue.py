@@ -138,7 +138,7 @@ def test_every_entry_says_what_would_refute_it(entry):
         assert claim.sentence.endswith(".") and claim.locator and claim.reason and claim.falsifier
         assert (claim.tolerance > 0) == (claim.kind == "near")
         assert claim.published is not None or claim.source == "theory"
-    assert entry.seconds.quick <= 60
+    assert entry.seconds.quick <= 60 and set(entry.unmet) <= {claim.name for claim in entry.claims}
     json.dumps(entry.document(), allow_nan=False)
 
 
@@ -154,6 +154,13 @@ def test_the_commands_list_show_and_reproduce(tmp_path, monkeypatch, capsys):
     documents = json.loads(capsys.readouterr().out)
     assert [(one["verdict"], one["kept"]) for one in documents] == [("reproduced", True), ("not reproduced", False)]
     assert {path.name for path in tmp_path.glob("one*")} == {"one.json", "one.png", "one.pdf"}
+
+
+def test_a_claim_that_is_known_to_fail_is_told_and_is_no_failure(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(catalogue, "_ENTRIES", {"one": replace(made(3.0), unmet={"value": "3 is not 1"})})
+    assert run(["reproduce", "one", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "not reproduced" in out and "known not to be reproduced: value; 3 is not 1" in out
 
 
 def test_an_entry_that_diverges_does_not_stop_the_others(tmp_path, monkeypatch, capsys):

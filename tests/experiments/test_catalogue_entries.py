@@ -15,14 +15,15 @@ from widelimit.experiments.catalogue import (
 pytestmark = pytest.mark.slow
 
 
-OPEN = {("agj21-samples", "s3")}  # from 128 dimensions the error of the power is too large to tell
+OPEN = {("agj21-samples", "s3"), ("cm20-filtered-pca", "s4")}  # too few dimensions to tell the power
 
 
 @pytest.mark.parametrize("name", [one.name for one in wl.catalogue.entries()])
 def test_the_quick_form_is_reproduced(name):
     found = wl.catalogue.reproduce(name, quick=True)
     for claim, word in found.verdicts.items():
-        allowed = ("reproduced", "reproduced with deviation", *["not comparable"] * ((name, claim) in OPEN))
+        known = ["not comparable"] * ((name, claim) in OPEN) + ["not reproduced"] * (claim in found.entry.unmet)
+        allowed = known or ("reproduced", "reproduced with deviation")
         assert word in allowed, found.rows()
 
 

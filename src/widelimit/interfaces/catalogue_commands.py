@@ -78,12 +78,11 @@ class ReproduceCommand:
     as_json: Json = False
 
     def run(self) -> int:
-        """Run what is missing, show each; 1 if a claim was not reproduced or a run diverged."""
+        """Run what is missing, show each; 1 if a claim failed that is not known to, or a run diverged."""
         require(bool(self.names) != self.every, "reproduce takes names of entries, or --all", self.names or [],
                 "see widelimit list")  # fmt: skip
         require(self.jobs is None or self.jobs >= 1, "jobs must be at least 1", self.jobs, "try --jobs 2")
         from widelimit.experiments import catalogue
-        from widelimit.experiments.catalogue.claims import NOT_REPRODUCED
         from widelimit.experiments.catalogue.reproduction import read
 
         names = list(dict.fromkeys(self.names or ()))
@@ -105,7 +104,7 @@ class ReproduceCommand:
         if jobs > 1:
             self.reproduce_together(missing, jobs, keep)
         show([documents[entry.name] for entry in chosen if entry.name in documents], self.as_json, lambda: None)
-        failed = any(document["verdict"] == NOT_REPRODUCED for document in documents.values())
+        failed = any(document["failures"] for document in documents.values())
         return int(failed or len(documents) < len(chosen))
 
     def reproduce_together(
@@ -203,6 +202,8 @@ def print_reproduction(found: Reproduction, files: list[Path]) -> None:
     for parameter in found.entry.parameters:
         if parameter.source == "recalled":
             print(f"setting recalled, not confirmed: {parameter.name} = {parameter.published}")
+    for name, words in found.entry.unmet.items():
+        print(f"known not to be reproduced: {name}; {words}")
     for note in found.outcome.notes:
         print(f"note: {note}")
     how = "kept from an earlier run of" if found.kept else "took"

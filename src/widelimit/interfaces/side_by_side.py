@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -113,10 +114,13 @@ def main() -> None:
     """Run a share."""
     threading.Thread(target=_follow_parent, daemon=True).start()
     form, folder, *names = sys.argv[1:]
-    try:
-        reproduce_each(names, form == FORMS[True], Path(folder))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    for name in names:
+        try:
+            reproduce_each([name], form == FORMS[True], Path(folder))
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+        except Exception:  # a mistake in one entry is told, and the others go on
+            traceback.print_exc()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,24 @@ from widelimit.experiments.catalogue.barron_line import BARRON_LINE
 from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
 from widelimit.experiments.catalogue.convexity import CONVEXITY
 from widelimit.experiments.catalogue.free_energy_decay import FREE_ENERGY_DECAY
+from widelimit.experiments.catalogue.lazy.kernel_staircase import KERNEL_STAIRCASE
+from widelimit.experiments.catalogue.lazy.lemmas import LEMMAS
+from widelimit.experiments.catalogue.lazy.loss_by_start import LOSS_BY_START
+from widelimit.experiments.catalogue.lazy.loss_by_width import LOSS_BY_WIDTH
+from widelimit.experiments.catalogue.lazy.phase_diagram import PHASE_DIAGRAM
+from widelimit.experiments.catalogue.lazy.scale_laws import SCALE_LAWS
+from widelimit.experiments.catalogue.lazy.trajectories import TRAJECTORIES
+from widelimit.experiments.catalogue.learning.batch_sgd import BATCH_SGD
+from widelimit.experiments.catalogue.learning.beyond_kernels import BEYOND_KERNELS
+from widelimit.experiments.catalogue.learning.filtered_components import FILTERED_COMPONENTS
+from widelimit.experiments.catalogue.learning.layer_growth import LAYER_GROWTH
+from widelimit.experiments.catalogue.learning.leaps import LEAPS
+from widelimit.experiments.catalogue.learning.time_scales import TIME_SCALES
+from widelimit.experiments.catalogue.limit.commuting import COMMUTING
+from widelimit.experiments.catalogue.limit.minimising_movements import MINIMISING_MOVEMENTS
+from widelimit.experiments.catalogue.limit.particle_bias import PARTICLE_BIAS
+from widelimit.experiments.catalogue.limit.universal import UNIVERSAL
+from widelimit.experiments.catalogue.limit.weak_form import WEAK_FORM
 from widelimit.experiments.catalogue.mean_field.anisotropic_relu import ANISOTROPIC_RELU
 from widelimit.experiments.catalogue.mean_field.deconvolution import DECONVOLUTION
 from widelimit.experiments.catalogue.mean_field.feature_learning import FEATURE_LEARNING
@@ -40,6 +58,9 @@ _ALL = (
     RISK_AT_CONVERGENCE, PREDICTING_FAILURE, FREE_ENERGY_DECAY, STAIRCASE, BARRON_LINE, CONVEXITY, SAMPLES_BY_EXPONENT,
     RADIAL_DENSITY, ANISOTROPIC_RELU, NOISE_TO_GIBBS, WIDTH_AND_STEP, GAP_DECOMPOSITION, NOISY_GAP, NEAR_OPTIMUM,
     KERNEL_LIMIT, THREE_ATOMS, FEATURE_LEARNING, RELU_TEACHER, DECONVOLUTION,
+    LOSS_BY_START, LOSS_BY_WIDTH, TRAJECTORIES, SCALE_LAWS, LEMMAS, KERNEL_STAIRCASE, PHASE_DIAGRAM,
+    BATCH_SGD, LAYER_GROWTH, TIME_SCALES, FILTERED_COMPONENTS, LEAPS, BEYOND_KERNELS,
+    PARTICLE_BIAS, MINIMISING_MOVEMENTS, UNIVERSAL, COMMUTING, WEAK_FORM,
 )  # fmt: skip
 _ENTRIES = {one.name: one for one in _ALL}
 

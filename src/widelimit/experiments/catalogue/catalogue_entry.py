@@ -98,6 +98,7 @@ class CatalogueEntry:
     parameters   settings, each with its source
     deviations   from the paper that no parameter tells
     seconds      what the forms take
+    unmet        claims that are known not to be reproduced, by name, and why that may be
 
     >>> import widelimit as wl
     >>> wl.catalogue.entry("mmn18-risk").paper
@@ -112,6 +113,7 @@ class CatalogueEntry:
     seconds: Seconds
     measure: Callable[[Asked], Outcome] = field(repr=False)
     deviations: tuple[str, ...] = ()
+    unmet: Mapping[str, str] = field(default_factory=dict)
 
     def values(self, quick: bool) -> dict[str, Number]:
         """The parameters of a form by name."""
@@ -124,8 +126,10 @@ class CatalogueEntry:
 
     def document(self) -> dict[str, object]:
         """Everything but the function, by name."""
+        known = {"unmet": dict(self.unmet)} if self.unmet else {}
         return {
             "name": self.name, "paper": self.paper, "title": self.title, "seconds": self.seconds._asdict(),
             "claims": [asdict(claim) for claim in self.claims],
-            "parameters": [parameter.document() for parameter in self.parameters], "deviations": list(self.deviations),
+            "parameters": [parameter.document() for parameter in self.parameters],
+            "deviations": list(self.deviations), **known,
         }  # fmt: skip

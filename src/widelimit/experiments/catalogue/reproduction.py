@@ -20,7 +20,7 @@ from pathlib import Path
 
 from widelimit import __version__
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome
-from widelimit.experiments.catalogue.claims import VERDICTS, Measurement, expected, verdict
+from widelimit.experiments.catalogue.claims import NOT_REPRODUCED, VERDICTS, Measurement, expected, verdict
 from widelimit.experiments.catalogue.drawing import DrawnLine, Panel
 from widelimit.solving.whole_files import write_whole
 
@@ -64,6 +64,11 @@ class Reproduction:
         """The worst of them."""
         return max(self.verdicts.values(), key=VERDICTS.index)
 
+    @property
+    def failures(self) -> list[str]:
+        """The claims that are not reproduced, and are not known to be so."""
+        return [name for name, word in self.verdicts.items() if word == NOT_REPRODUCED and name not in self.entry.unmet]
+
     def rows(self) -> list[dict[str, str]]:
         """claim, published, measured, verdict: in words."""
         found = []
@@ -83,7 +88,8 @@ class Reproduction:
         measured = {name: [_finite(x) for x in m] for name, m in self.outcome.measurements.items()}
         return {
             "entry": self.entry.document(), "quick": self.quick, "digest": digest(self.entry, self.quick),
-            "verdict": self.verdict, "verdicts": self.verdicts, "deviations": list(self.entry.deviating(self.quick)),
+            "verdict": self.verdict, "verdicts": self.verdicts, "failures": self.failures,
+            "deviations": list(self.entry.deviating(self.quick)),
             "measurements": measured, "panels": [_panel(panel) for panel in self.outcome.panels],
             "film": [[_panel(panel) for panel in frame] for frame in self.outcome.film],
             "notes": list(self.outcome.notes), "seconds": self.seconds, "cpu": _finite(self.cpu),

@@ -1,0 +1,1 @@
+"""Entries about the lazy regime: networks whose neurons hardly move."""

@@ -1,0 +1,1 @@
+"""Entries about what is learned, and when: staircases, leaps, single directions."""

@@ -1,0 +1,1 @@
+"""Entries about the limit itself: routes to it, the equation it solves, what it can represent."""
