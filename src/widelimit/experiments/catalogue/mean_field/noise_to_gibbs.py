@@ -37,9 +37,8 @@ def measure(asked: Asked) -> Outcome:
     cold = Problem(law, neurons.ridge(sigma), start, ridge=asked.number("ridge"))
     noisy = replace(cold, beta=asked.number("beta"))
     end, seeds, t_end = gibbs(noisy), asked.count("seeds"), asked.number("t_end")
-    times = [float(t) for t in np.linspace(0.0, t_end, 21)]
     method = SGD(asked.count("N"), asked.number("eps"))
-    runs = solve(noisy, method, t_end, save=times, replicas=seeds, observers={"square": moment("r", 2)},
+    runs = solve(noisy, method, t_end, save=[t_end], replicas=seeds, observers={"square": moment("r", 2)},
                  store=asked.store)  # fmt: skip
     square = runs.dataset["square"].values[:, -1] / float(end.rho.mean(end.rho.column("r") ** 2))
     risk = runs.risk[:, -1] / end.risk
