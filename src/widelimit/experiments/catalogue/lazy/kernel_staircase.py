@@ -53,7 +53,7 @@ def _panel(d: int, sizes: np.ndarray, *more: object) -> Panel:
     B = spectrum(_lazy(data.sphere(d, "z1")), 1.0, 5).multiplicities
     n = np.geomspace(sizes[0] / 3, 3 * sizes[-1], 81)
     curve = kernel_learning_curve(_lazy(data.sphere(d, "z1")), POWERS, n)
-    stairs = [POWERS[int(np.sum(B <= size)) :].sum() for size in n]
+    stairs = [POWERS[int(np.sum(size >= B)) :].sum() for size in n]
     lines = (theory("mean over samples", n, curve), published(r"$\|P_{>\ell}f_*\|^2$", n, stairs), *more)
     return Panel(f"$d={d}$", "samples $n$", "risk $R$", lines, "x")  # type: ignore[arg-type]
 

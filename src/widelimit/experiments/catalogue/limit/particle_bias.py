@@ -63,7 +63,7 @@ PARTICLE_BIAS = CatalogueEntry(
         Parameter("N", (4.0, 8.0, 16.0, 32.0), "chosen", quick=(4.0, 16.0)), Parameter("d", 20, "chosen"),
         Parameter("beta", 2.0, "chosen"), Parameter("ridge", 0.5, "chosen"),
         Parameter("t_end", 10.0, "chosen", quick=4.0),
-        Parameter("replicas", 400, "chosen", quick=100),
+        Parameter("replicas", 400, "chosen", quick=64),
     ),
     (
         *map(_falls, NEURONS),
