@@ -30,10 +30,10 @@ from widelimit.experiments.catalogue.learning.layer_growth import LAYER_GROWTH
 from widelimit.experiments.catalogue.learning.leaps import LEAPS
 from widelimit.experiments.catalogue.learning.time_scales import TIME_SCALES
 from widelimit.experiments.catalogue.limit.commuting import COMMUTING
+from widelimit.experiments.catalogue.limit.continuity import WEAK_FORM
 from widelimit.experiments.catalogue.limit.minimising_movements import MINIMISING_MOVEMENTS
 from widelimit.experiments.catalogue.limit.particle_bias import PARTICLE_BIAS
 from widelimit.experiments.catalogue.limit.universal import UNIVERSAL
-from widelimit.experiments.catalogue.limit.weak_form import WEAK_FORM
 from widelimit.experiments.catalogue.predicting_failure import PREDICTING_FAILURE
 from widelimit.experiments.catalogue.reproduction import Reproduction, reproduce_entry
 from widelimit.experiments.catalogue.risk_at_convergence import RISK_AT_CONVERGENCE
