@@ -2,9 +2,9 @@
 
     E R(ρ^N) − R(ρ_*) ~ B/N,       B = 1/(β(1 + λ)) for linear neurons of a single-index model, in reduced coordinates
 
-Linear neurons, where B is known, and curved ones, σ(x) = 0.2 + x + 0.3 x². The step of the splitting scheme has a bias of its
-own, which does not fall with N: 0.32 of curved neurons at a step of 0.05, about 0.02 at 0.0125. Few neurons and long runs
-show the 1/N best: the bias is 1/N, its error N^{−1/2}. References: [nws22], [c22], Hu et al.;
+Linear neurons, where B is known, and curved ones, σ(x) = 0.2 + x + 0.3 x². The step of the splitting scheme has a bias
+of its own, which does not fall with N: 0.32 of curved neurons at a step of 0.05, about 0.02 at 0.0125. Few neurons and
+long runs show the 1/N best: the bias is 1/N, its error N^{−1/2}. References: [nws22], [c22], Hu et al.;
 widelimit.theory.noise.long_time.
 """
 
