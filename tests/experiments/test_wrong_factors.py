@@ -8,7 +8,7 @@ from test_catalogue_entries import failed
 import widelimit as wl
 from widelimit.experiments.catalogue.lazy import kernel_staircase, phase_diagram, scale_laws
 from widelimit.experiments.catalogue.learning import filtered_components, layer_growth
-from widelimit.experiments.catalogue.limit import particle_bias, weak_form
+from widelimit.experiments.catalogue.limit import continuity, particle_bias
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def test_a_solution_on_twice_the_clock_does_not_solve_the_equation(monkeypatch):
     def fast(problem, *arguments, **options):
         return wl.solve(replace(problem, schedule=wl.schedules.constant(2.0)), *arguments, **options)
 
-    monkeypatch.setattr(weak_form, "solve", fast)
+    monkeypatch.setattr(continuity, "solve", fast)
     assert failed("weak-form") == {"order", "other"}
 
 

@@ -30,10 +30,10 @@ from widelimit.experiments.catalogue.learning.layer_growth import LAYER_GROWTH
 from widelimit.experiments.catalogue.learning.leaps import LEAPS
 from widelimit.experiments.catalogue.learning.time_scales import TIME_SCALES
 from widelimit.experiments.catalogue.limit.commuting import COMMUTING
+from widelimit.experiments.catalogue.limit.continuity import WEAK_FORM
 from widelimit.experiments.catalogue.limit.minimising_movements import MINIMISING_MOVEMENTS
 from widelimit.experiments.catalogue.limit.particle_bias import PARTICLE_BIAS
 from widelimit.experiments.catalogue.limit.universal import UNIVERSAL
-from widelimit.experiments.catalogue.limit.weak_form import WEAK_FORM
 from widelimit.experiments.catalogue.mean_field.anisotropic_relu import ANISOTROPIC_RELU
 from widelimit.experiments.catalogue.mean_field.deconvolution import DECONVOLUTION
 from widelimit.experiments.catalogue.mean_field.feature_learning import FEATURE_LEARNING

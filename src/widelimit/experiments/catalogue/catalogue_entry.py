@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from widelimit.experiments.catalogue.drawing import Panel
 from widelimit.experiments.store import Store
 from widelimit.solving.whole_files import write_whole
 
-Plain = float | str | list["Plain"] | dict[str, "Plain"] | None
+Plain = float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
 
 
 class Seconds(NamedTuple):

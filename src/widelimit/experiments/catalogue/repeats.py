@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from jax.typing import ArrayLike
+from numpy.typing import ArrayLike
 
 from widelimit.experiments.catalogue.claims import Measurement
 

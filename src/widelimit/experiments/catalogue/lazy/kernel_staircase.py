@@ -24,14 +24,14 @@ from widelimit.problem.problem import Problem
 from widelimit.theory.lazy.kernel_flow import kernel_regression
 from widelimit.theory.lazy.kernel_learning_curve import kernel_learning_curve, spectrum
 
-POWERS = (0.0, 1.0, 1.0, 1.0)
+POWERS = np.array([0.0, 1.0, 1.0, 1.0])
 NEW = 4000  # rows that the regression has not seen
 
 
 def measure(asked: Asked) -> Outcome:
     """The curve at two dimensions, and regressions on samples at the smaller one."""
     d, far, draws = asked.count("d"), asked.count("d_large"), asked.count("draws")
-    sizes = np.geomspace(*asked.numbers("sizes"), asked.count("points")).round()
+    sizes = np.geomspace(asked.number("least"), asked.number("most"), asked.count("points")).round()
     risks = np.array([[asked.part(f"{n:g}-{k}", partial(_regression, d, int(n), k)) for n in sizes]
                       for k in range(draws)])  # fmt: skip
     mean, error = risks.mean(axis=0), errors_over(risks)
@@ -53,7 +53,7 @@ def _panel(d: int, sizes: np.ndarray, *more: object) -> Panel:
     B = spectrum(_lazy(data.sphere(d, "z1")), 1.0, 5).multiplicities
     n = np.geomspace(sizes[0] / 3, 3 * sizes[-1], 81)
     curve = kernel_learning_curve(_lazy(data.sphere(d, "z1")), POWERS, n)
-    stairs = [sum(POWERS) - sum(POWERS[: int(np.sum(size >= B))]) for size in n]
+    stairs = [POWERS[int(np.sum(size >= B)) :].sum() for size in n]
     lines = (theory("mean over samples", n, curve), published(r"$\|P_{>\ell}f_*\|^2$", n, stairs), *more)
     return Panel(f"$d={d}$", "samples $n$", "risk $R$", lines, "x")  # type: ignore[arg-type]
 
@@ -91,7 +91,7 @@ KERNEL_STAIRCASE = CatalogueEntry(
     "gmmm21-staircase", "gmmm21", "kernel regression learns degree by degree",
     (
         Parameter("d", 40, "chosen", quick=24), Parameter("d_large", 10_000, "chosen"),
-        Parameter("sizes", (20.0, 5000.0), "chosen", quick=(60.0, 900.0)),
+        Parameter("least", 20, "chosen", quick=60), Parameter("most", 5000, "chosen", quick=900),
         Parameter("points", 9, "chosen", quick=4), Parameter("draws", 4, "chosen", quick=3),
     ),
     (

@@ -85,4 +85,5 @@ def trained(run: Solution, rows: Rows) -> Trained:
     """What a run has led to, on other rows."""
     theta = run.dataset["theta"].values
     moved = np.linalg.norm(theta[-1] - theta[0]) / np.linalg.norm(theta[0])
-    return Trained(test_risk(run.problem, run.final, rows.x, rows.y).risk, float(run.risk[-1]), float(moved))
+    test = test_risk(run.problem, run.final, rows.x, rows.y).risk
+    return Trained(float(test), float(run.risk[-1]), float(moved))

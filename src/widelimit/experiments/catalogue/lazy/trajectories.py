@@ -44,9 +44,9 @@ def _paths(title: str, theta: np.ndarray) -> Panel:
     for colour, positive in enumerate((True, False)):
         chosen = np.flatnonzero((theta[-1, :, 0] > 0) == positive)
         sign = "$a>0$" if positive else "$a<0$"
-        lines += [theory("", *places[:, i].T, colour) for i in chosen]
+        lines += [theory("", places[:, i, 0], places[:, i, 1], colour) for i in chosen]
         if len(chosen):
-            lines.append(measured(f"end, {sign}", *places[-1, chosen].T, colour))
+            lines.append(measured(f"end, {sign}", places[-1, chosen, 0], places[-1, chosen, 1], colour))
     return Panel(title, "$|a|w_1$", "$|a|w_2$", tuple(lines))
 
 

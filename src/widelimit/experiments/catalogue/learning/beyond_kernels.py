@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
+import jax.numpy as jnp
 import numpy as np
 
 from widelimit.dynamics.methods import GD
@@ -66,7 +67,7 @@ def _rows(d: int, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.
     """Inputs on the sphere |x|² = d and labels."""
     x = rng.normal(size=(count, d))
     x *= math.sqrt(d) / np.linalg.norm(x, axis=1, keepdims=True)
-    return x, np.asarray(activations.activation(LINK)(x[:, 0]))
+    return x, np.asarray(activations.activation(LINK)(jnp.asarray(x[:, 0])))
 
 
 BEYOND_KERNELS = CatalogueEntry(

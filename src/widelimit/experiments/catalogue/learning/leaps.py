@@ -90,6 +90,6 @@ LEAPS = CatalogueEntry(
     ),
     Seconds(25, 200), measure,
     deviations=("the flow at d = ∞ from a start of size 1/√d instead of SGD at finite d",),
-    unmet={"leap 3": "d^0.28 from d = 100 to 10⁴, 0.26 in the first decade and 0.31 in the second: the power may be that of "
-                     "larger d, once what does not grow with d is small beside it"},
+    unmet={"leap 3": "d^0.28 from d = 100 to 10⁴, 0.26 in the first decade and 0.31 in the second: the power may be "
+                     "that of larger d, once what does not grow with d is small beside it"},
 )  # fmt: skip

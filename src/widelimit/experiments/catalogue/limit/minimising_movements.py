@@ -36,8 +36,8 @@ def measure(asked: Asked) -> Outcome:
     pairs = [wasserstein(a.final, b.final, p=1) for a, b in itertools.pairwise(runs)]
     rise = max(float(np.max(np.diff(_energy(run)))) for run in runs)
     falls: list[DrawnLine] = [theory("limit", exact.times, _energy(exact))]
-    for colour, run in ((1, runs[0]), (2, runs[-1])):
-        falls.append(measured(f"step {run.method.step:g}", run.times, _energy(run), colour))  # type: ignore[union-attr]
+    for colour, place in ((1, 0), (2, -1)):
+        falls.append(measured(f"step {steps[place]:g}", runs[place].times, _energy(runs[place]), colour))
     panels = (
         Panel("Iterates", "$t$", r"free energy $F$", tuple(falls)),
         Panel("Order", "step", "$W_1$ to the run of half the step", (
