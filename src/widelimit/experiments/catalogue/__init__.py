@@ -27,7 +27,7 @@ from widelimit.experiments.catalogue.learning.batch_sgd import BATCH_SGD
 from widelimit.experiments.catalogue.learning.beyond_kernels import BEYOND_KERNELS
 from widelimit.experiments.catalogue.learning.filtered_components import FILTERED_COMPONENTS
 from widelimit.experiments.catalogue.learning.layer_growth import LAYER_GROWTH
-from widelimit.experiments.catalogue.learning.leaps import LEAPS
+from widelimit.experiments.catalogue.learning.leap_times import LEAPS
 from widelimit.experiments.catalogue.learning.time_scales import TIME_SCALES
 from widelimit.experiments.catalogue.limit.commuting import COMMUTING
 from widelimit.experiments.catalogue.limit.continuity import WEAK_FORM
