@@ -81,9 +81,9 @@ def test_a_mobility_of_one_over_alpha_instead_of_its_square_is_seen_in_the_kerne
 
 def test_a_network_without_its_scale_is_not_lazy(monkeypatch):
     def unscaled(problem, *arguments, **options):
-        return wl.linearise(replace(problem, alpha=1.0), *arguments, **options)
+        return wl.solve(replace(problem, alpha=1.0), *arguments, **options)
 
-    monkeypatch.setattr(feature_learning, "linearise", unscaled)
+    monkeypatch.setattr(feature_learning, "solve", unscaled)
     assert failed(feature_learning.FEATURE_LEARNING, N=16) == {"moves", "lazy"}
 
 
