@@ -16,8 +16,7 @@ from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntr
 from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter
 from widelimit.experiments.catalogue.drawing import DrawnLine, Panel, measured, theory
 from widelimit.experiments.catalogue.predicting_failure import ratio
-from widelimit.problem import data, initial, neurons
-from widelimit.problem.problem import Problem
+from widelimit.experiments.catalogue.two_gaussians import two_gaussians
 from widelimit.theory.gap.commutation import commute
 
 ROUTES = ("sample then evolve", "evolve then sample")
@@ -25,7 +24,7 @@ ROUTES = ("sample then evolve", "evolve then sample")
 
 def measure(asked: Asked) -> Outcome:
     """The excess N (E R_N − R) of both routes at the end, at the largest N over that at the smallest."""
-    problem = Problem(data.gaussian_classes(asked.count("d"), 0.5), neurons.ridge("erf"), initial.gaussian(1.0))
+    problem = two_gaussians(asked.count("d"), 0.5, 0.8)
     widths, t_end = np.array(asked.numbers("N")), asked.number("t_end")
     limit = float(solve(problem, MeanField(), t_end, save=2).risk[-1])
     both = [commute(problem, int(n), t_end, replicas=asked.count("replicas"), save=2) for n in widths]
