@@ -39,7 +39,7 @@ def shares(
     """The entries in as many shares as there are jobs, none empty, of about the same cost.
 
     >>> [[len(word) for word in share] for share in shares(["a", "bbbb", "cc", "dd"], 2, len)]
-    [[4], [2, 2, 1]]
+    [[4, 1], [2, 2]]
     """
     found: list[list[CatalogueEntry]] = [[] for _ in range(min(jobs, len(entries)))]
     for entry in sorted(entries, key=cost, reverse=True):
