@@ -140,6 +140,7 @@ NOISY = classes(ridge=0.2, beta=50.0)
 BOX = ((0.0, 4.0),)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("problem", "method"),
     [
@@ -215,6 +216,7 @@ def watched(problem, method, t_end):
     return run, seen
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("problem", "cells", "t_end", "axis", "end"),
     [(SMOOTH, 100, 0.05, 0, -1), (teacher(link="-He1(z)"), 24, 0.5, 0, 0)],

@@ -287,6 +287,7 @@ def test_noise_begins_to_act_on_a_kink_at_once():
     assert float(spread(jnp.asarray(1e-9))) == pytest.approx(1e-9 / math.sqrt(2 * math.pi), rel=1e-13)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("activation", ac.NAMED.values(), ids=name)
 def test_without_noise_values_are_those_of_the_activation_and_derivatives_are_finite(activation):
     activation = activation.form

@@ -89,6 +89,7 @@ def sampled(name, bias, sets=64, n=2000):
     return np.array(found)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("bias", ["absent", "normal", "uniform"])
 @pytest.mark.parametrize("name", SIGMA)
 def test_every_set_of_trained_blocks_has_the_mean_over_neurons(name, bias):
@@ -186,6 +187,7 @@ def test_the_corner_of_a_bent_kernel_at_equal_inputs_is_sharp_to_rounding(b):
     assert k > 0.1 and found[11] == own
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("name", "b"), [("erf", "b"), ("tanh", "b"), ("relu", "b"), ("max(x, 0.3)", "no b")])
 def test_kernels_are_continuous_where_inputs_meet(name, b):
     """Smooth neurons to second order; bent ones to first, to the 1e−8 that correlations can tell near 1."""
@@ -204,6 +206,7 @@ def test_the_ends_of_the_angle_are_exact():
     assert k.matrix[0, 0] == pytest.approx(0.0, abs=1e-16)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", SIGMA)
 def test_at_the_origin_neurons_see_b_alone(name):
     """With b = 0.3: σ(b)² + σ'(b)² with itself, σ(b) E σ(h) + σ'(b) E σ'(h) with another input."""
@@ -245,6 +248,7 @@ def jacobian(neuron_value, theta, weights, x, rates):
     return np.asarray(gradient * jnp.sqrt(rates) * jnp.sqrt(weights)[:, None]).reshape(len(x), -1)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("tiny", [False, True])
 @pytest.mark.parametrize("name", ["tanh", "relu"])
 def test_finite_kernels_are_products_of_jacobians(name, tiny, monkeypatch):
