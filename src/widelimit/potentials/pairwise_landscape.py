@@ -173,9 +173,10 @@ class PairwiseLandscape(Landscape, eq=False):
         return risk if np.asarray(error).max() <= self.tolerance else _kernel_risk(plain, points, weights)
 
     def lost(self, theta: Array) -> np.ndarray:
-        """Relative error of the pairwise kernel of σ at every neuron."""
-        w = np.asarray(theta)[:, len(self.penalty.columns.scalars) :]
-        return lost(self.sigma, kernels_reach, np.asarray(self.classes[1]).max() * np.linalg.norm(w, axis=1))
+        """That of the pairwise kernel of σ, and what the nodes of labels miss."""
+        _, b, w = map(np.asarray, self.penalty.columns.split(theta))
+        found = lost(self.sigma, kernels_reach, np.asarray(self.classes[1]).max() * np.linalg.norm(w, axis=1))
+        return found + self.labels.missed(self.sigma, b, w)
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
         """How far V, U, ∇Ψ and R may be off, what the series of R leaves out included."""
