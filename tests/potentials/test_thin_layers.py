@@ -65,6 +65,7 @@ def test_a_bend_on_the_cut_itself_has_no_error():
     assert found.V[0] < 1e-10 and found.U[0, 0] < 1e-10
 
 
+@pytest.mark.slow
 def test_labels_on_nodes_in_full_coordinates():
     """V = −E sign(z1 + z2) erf(⟨w, x⟩), and the risk of that neuron: 1 + 2V + U, U = (2/π) asin(2s²/(1 + 2s²))."""
     problem = wl.Problem(wl.data.multi_index(4, 2, "sign(z1 + z2)"), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))

@@ -20,7 +20,7 @@ from jax import Array
 from widelimit.coordinates import Coordinates, along, length
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.smoothing import smoothed, value
-from widelimit.potentials.thin_layers import Nodes, missed
+from widelimit.potentials.thin_layers import KeptNodes, missed
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, IndexModel
 from widelimit.problem.data.target import polynomial_terms
@@ -74,7 +74,7 @@ class OnNodes(Labels, eq=False):
     def missed(self, sigma: Activation, b: np.ndarray, w: np.ndarray) -> np.ndarray | float:
         """What these nodes miss."""
         k = self.z.shape[1]
-        nodes = Nodes(self.z, self.p, self.tau[0], None, math.inf)
+        nodes = KeptNodes(self.z, self.p, self.tau[0], None, math.inf)
         return missed(sigma, nodes, b, w[:, :k], np.linalg.norm(w[:, k:], axis=1))
 
     @property

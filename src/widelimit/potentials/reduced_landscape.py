@@ -34,7 +34,7 @@ from widelimit.potentials.least_squares import on_device
 from widelimit.potentials.refinement import Rung
 from widelimit.potentials.smoothing import smoothed
 from widelimit.potentials.spherical import UnitSphere, sphere_mean, unit_sphere
-from widelimit.potentials.thin_layers import Nodes, missed
+from widelimit.potentials.thin_layers import KeptNodes, missed
 from widelimit.problem.activations import Activation, Polynomial
 from widelimit.problem.data.data_law import DataLaw, Group
 from widelimit.problem.data.resolved_law import ResolvedLaw
@@ -99,7 +99,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
             return found
         d = math.inf if self.sphere is None else float(self.sphere.p) + columns.kept
         p = self.fit.p.reshape(len(self.inputs), -1)[:, 0]
-        nodes = Nodes(self.inputs, p, self.tau[0], self.sphere, d)
+        nodes = KeptNodes(self.inputs, p, self.tau[0], self.sphere, d)
         return found + missed(self.sigma, nodes, b, u, radii[:, 0])
 
 

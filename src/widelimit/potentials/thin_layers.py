@@ -38,7 +38,7 @@ ROWS = 16  # neurons at a time
 ACROSS = 4  # points of |z|² given t
 
 
-class Nodes(NamedTuple):
+class KeptNodes(NamedTuple):
     """Values of the kept coordinates z (Q, k), weights p (Q,) and deviations τ (Q,); the sphere of the others, or None.
 
     d   of the sphere |x|² = d the kept coordinates belong to, ∞ if they are normal
@@ -49,6 +49,29 @@ class Nodes(NamedTuple):
     tau: Array
     sphere: UnitSphere | None
     d: float
+
+
+class Line(NamedTuple):
+    """Nodes t, deviations τ and weights p of a rule along u, for each of n neurons: (n, points)."""
+
+    t: np.ndarray
+    tau: np.ndarray
+    p: np.ndarray
+
+
+class Moments(NamedTuple):
+    """What is compared, for n neurons.
+
+    values          E Φ and E tΦ, (n, 2)            square          E Φ², (n, 1)
+    slopes          E ∂Φ/∂m and E ∂Φ/∂s, (n, 2)     slope_squares   means of their squares, (n, 2)
+    largest         largest values of |∂Φ/∂m| and |∂Φ/∂s|, (n, 2)
+    """
+
+    values: Array
+    square: Array
+    slopes: Array
+    slope_squares: Array
+    largest: Array
 
 
 @singledispatch
@@ -77,7 +100,7 @@ def _(activation: Sum) -> np.ndarray:
     return np.unique(np.concatenate([turns(part) for part in activation.parts]))
 
 
-def missed(sigma: Activation, nodes: Nodes, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
+def missed(sigma: Activation, nodes: KeptNodes, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
     """Relative errors of values and of slopes at every neuron, (n, 2): 0 for those that are not thin, and for nodes
     that are no rule of several axes: the layers of one axis are seen, and random nodes have a spread."""
     found, several = np.zeros((len(u), 2)), 1 < u.shape[1] <= max(PER_AXIS)
@@ -89,43 +112,45 @@ def missed(sigma: Activation, nodes: Nodes, b: np.ndarray, u: np.ndarray, r: np.
     return found
 
 
-def _missed(sigma: Activation, nodes: Nodes, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
+def _missed(sigma: Activation, nodes: KeptNodes, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
     size = np.linalg.norm(u, axis=1, keepdims=True)
     centres = (turns(sigma) - b[:, None]) / size
     near = np.concatenate([-SHRINKING, [0.0], SHRINKING])
-    t, tau, p = _along(nodes.d, u.shape[1], (centres[:, :, None] + near).reshape(len(u), -1))
+    t, tau, p = _line(nodes.d, u.shape[1], (centres[:, :, None] + near).reshape(len(u), -1))
     see = partial(_moments, sigma, nodes.sphere)
-    exact = np.asarray(see(b[:, None] + size * t, r[:, None] * tau, t, p))
+    exact = see(b[:, None] + size * t, r[:, None] * tau, t, p)
     scores = along(jnp.asarray(u / size), nodes.z)
-    m, s = b[:, None] + size * scores, r[:, None] * nodes.tau
-    seen = np.asarray(see(m, s, scores, jnp.broadcast_to(nodes.p, scores.shape)))
-    off, root, most = np.abs(seen - exact), np.sqrt(exact[:, 2]), np.maximum(exact[:, 7:], 1e-300)
-    root = np.where(root > 0, root, 1.0)
-    values = np.maximum(off[:, :2].max(axis=1) / root, off[:, 2] / root**2)
-    slopes = np.maximum(off[:, 3:5], off[:, 5:7] / most).max(axis=1) / root
+    seen = see(b[:, None] + size * scores, r[:, None] * nodes.tau, scores, jnp.broadcast_to(nodes.p, scores.shape))
+    off, root = Moments(*(np.abs(one - other) for one, other in zip(seen, exact, strict=True))), np.sqrt(exact.square)
+    root, most = np.where(root > 0, root, 1.0), np.maximum(exact.largest, 1e-300)
+    values = np.maximum(off.values / root, off.square / root**2).max(axis=1)
+    slopes = (np.maximum(off.slopes, off.slope_squares / most) / root).max(axis=1)
     return SAFETY * np.stack([values, np.maximum(values, slopes)], axis=1)
 
 
-def _along(d: float, k: int, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes t, deviations τ and weights p of one of k kept coordinates, cut at (n, cuts): each (n, points)."""
+def _line(d: float, k: int, cuts: np.ndarray) -> Line:
+    """The rule of one of k kept coordinates, cut at (n, cuts)."""
     if math.isinf(d):
         t, p = axis_panels(cuts, np.full(len(cuts), REACH), d, ALONG)
-        return t, np.ones_like(t), p
+        return Line(t, np.ones_like(t), p)
     t, p = axis_panels(cuts, np.full(len(cuts), math.sqrt(d)), d, ALONG)
     x, w = roots_jacobi(ACROSS, (d - k) / 2 - 1, (k - 1) / 2 - 1)  # |z|² = t² + (d − t²) (1 + x)/2
     tau = np.sqrt(np.maximum(d - t**2, 0.0)[:, :, None] * (1 - x) / 2 / (d - k))
     across = p[:, :, None] * (w / w.sum())
-    return np.repeat(t, ACROSS, axis=1), tau.reshape(len(t), -1), across.reshape(len(t), -1)
+    return Line(np.repeat(t, ACROSS, axis=1), tau.reshape(len(t), -1), across.reshape(len(t), -1))
 
 
 @jax.jit
-def _moments(sigma: Activation, sphere: UnitSphere | None, m: Array, s: Array, t: Array, p: Array) -> Array:
-    """E Φ, E tΦ, E Φ², E Φ_m, E Φ_s, E Φ_m², E Φ_s² and the largest |Φ_m|, |Φ_s|, (n, 9); m, s, t, p are (n, points)."""
+def _moments(sigma: Activation, sphere: UnitSphere | None, m: Array, s: Array, t: Array, p: Array) -> Moments:
+    """The moments of Φ for nodes t with weights p, at which its arguments are m and s: each (n, points)."""
 
     def phi(m: Array, s: Array) -> Array:
         return smoothed(sigma, 0, m, s)[..., 0] if sphere is None else sphere_mean(sigma, m, s, sphere)
 
+    def mean(*functions: Array) -> Array:
+        return jnp.stack([jnp.sum(p * f, axis=1) for f in functions], axis=1)
+
     one, zero = jnp.ones_like(m), jnp.zeros_like(m)
     (here, by_m), (_, by_s) = (jax.jvp(phi, (m, s), move) for move in ((one, zero), (zero, one)))
-    means = [jnp.sum(p * f, axis=1) for f in (here, t * here, here**2, by_m, by_s, by_m**2, by_s**2)]
-    return jnp.stack([*means, *(jnp.max(jnp.abs(f), axis=1) for f in (by_m, by_s))], axis=1)
+    largest = jnp.stack([jnp.max(jnp.abs(f), axis=1) for f in (by_m, by_s)], axis=1)
+    return Moments(mean(here, t * here), mean(here**2), mean(by_m, by_s), mean(by_m**2, by_s**2), largest)
