@@ -20,7 +20,7 @@ from jax import Array
 from widelimit.coordinates import Coordinates, along, length
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.smoothing import smoothed, value
-from widelimit.potentials.thin_layers import KeptNodes, missed
+from widelimit.potentials.thin_layers import KeptNodes
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, IndexModel
 from widelimit.problem.data.target import polynomial_terms
@@ -42,10 +42,6 @@ class Labels(Frozen, ABC, eq=False):
     @abstractmethod
     def first(self) -> Array:
         """E y z, (k,)."""
-
-    def missed(self, sigma: Activation, b: np.ndarray, w: np.ndarray) -> np.ndarray | float:
-        """What nodes miss of every neuron, (n, 2), see widelimit.potentials.thin_layers; 0 without nodes."""
-        return 0.0
 
     @property
     def size(self) -> int:
@@ -71,11 +67,10 @@ class OnNodes(Labels, eq=False):
         m = m + along(w[:, :kept], self.z) if kept else m
         return -a * (value(sigma, m, s) @ (self.p * self.y))
 
-    def missed(self, sigma: Activation, b: np.ndarray, w: np.ndarray) -> np.ndarray | float:
-        """What these nodes miss."""
-        k = self.z.shape[1]
-        nodes = KeptNodes(self.z, self.p, self.tau[0], None, math.inf)
-        return missed(sigma, nodes, b, w[:, :k], np.linalg.norm(w[:, k:], axis=1))
+    @property
+    def kept_nodes(self) -> KeptNodes:
+        """The nodes of the kept coordinates."""
+        return KeptNodes(self.z, self.p, self.tau[0], None, math.inf)
 
     @property
     def first(self) -> Array:

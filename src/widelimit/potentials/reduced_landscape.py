@@ -95,12 +95,16 @@ class ReducedLandscape(FeatureLandscape, eq=False):
             found = lost(self.sigma, values_reach, s)
         else:
             found = super().lost(theta)
-        if not self.isotropic:
+        if not self.isotropic or not isinstance(self.other, ReducedLandscape):
             return found
-        d = math.inf if self.sphere is None else float(self.sphere.p) + columns.kept
+        return found + missed(self.sigma, (self.kept_nodes, self.other.kept_nodes), b, u, radii[:, 0])
+
+    @property
+    def kept_nodes(self) -> KeptNodes:
+        """The nodes of the kept coordinates."""
+        d = math.inf if self.sphere is None else float(self.sphere.p) + self.penalty.columns.kept
         p = self.fit.p.reshape(len(self.inputs), -1)[:, 0]
-        nodes = KeptNodes(self.inputs, p, self.tau[0], self.sphere, d)
-        return found + missed(self.sigma, nodes, b, u, radii[:, 0])
+        return KeptNodes(self.inputs, p, self.tau[0], self.sphere, d)
 
 
 def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> ReducedLandscape:

@@ -2,10 +2,11 @@
 
     Φ(z) = A_0(b + |u| t, s),   t = ⟨u, z⟩/|u|        a function of one coordinate, which has the same law in every
     E Φ = ∫ A_0(b + |u| t, s) law(dt)                 direction: for its moments there is a rule that sees the layer
-    e = |Σ_j p_j Φ(z_j) − E Φ| relative to √(E Φ²),   also for tΦ and Φ² and, as errors of slopes, for ∂Φ/∂m, ∂Φ/∂s
-                                                      and their squares
+    e = (|Σ_j p_j Φ(z_j) − E Φ| − |Σ_j p_j Φ(z_j) − Σ_j p'_j Φ(z'_j)|)_+ relative to √(E Φ²)
+        also for tΦ and Φ² and, as errors of slopes, for ∂Φ/∂m, ∂Φ/∂s and their squares
 
-    z_j, p_j   nodes of the kept coordinates        s   deviation of the others, r τ; on a sphere τ² ∝ d − |z|²
+    z_j, p_j     nodes of the kept coordinates        s   deviation of the others, r τ; on a sphere τ² ∝ d − |z|²
+    z'_j, p'_j   those of the rule it is compared with, which shows the rest
 
 Rules of several axes are cut at 0 and where the target bends, and so are those with twice the points: a layer beside a
 cut is seen by neither, and their difference does not show it. The rule of t has panels that shrink towards every turn
@@ -15,7 +16,7 @@ of σ. A neuron with r > THIN |u| is smoothed enough for the difference, and is 
 from __future__ import annotations
 
 import math
-from functools import partial, singledispatch
+from functools import singledispatch
 from typing import NamedTuple
 
 import jax
@@ -49,6 +50,9 @@ class KeptNodes(NamedTuple):
     tau: Array
     sphere: UnitSphere | None
     d: float
+
+
+Rules = tuple[KeptNodes, KeptNodes]  # the one in use, and the one it is compared with
 
 
 class Line(NamedTuple):
@@ -100,29 +104,36 @@ def _(activation: Sum) -> np.ndarray:
     return np.unique(np.concatenate([turns(part) for part in activation.parts]))
 
 
-def missed(sigma: Activation, nodes: KeptNodes, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Relative errors of values and of slopes at every neuron, (n, 2): 0 for those that are not thin, and for nodes
-    that are no rule of several axes: the layers of one axis are seen, and random nodes have a spread."""
+def missed(sigma: Activation, rules: Rules, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Relative errors of values and of slopes at every neuron, (n, 2), in which both of two rules agree: 0 for neurons
+    that are not thin, and for nodes that are no rule of several axes: the layers of one axis are seen, and random nodes
+    have a spread."""
     found, several = np.zeros((len(u), 2)), 1 < u.shape[1] <= max(PER_AXIS)
     thin = np.flatnonzero(several & (r < THIN * np.linalg.norm(u, axis=1)))
     for start in range(0, len(thin), ROWS):
         rows = thin[start : start + ROWS]
         padded = np.resize(rows, ROWS)  # one shape, whatever their number
-        found[rows] = _missed(sigma, nodes, b[padded], u[padded], r[padded])[: len(rows)]
+        found[rows] = _missed(sigma, rules, b[padded], u[padded], r[padded])[: len(rows)]
     return found
 
 
-def _missed(sigma: Activation, nodes: KeptNodes, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
-    size = np.linalg.norm(u, axis=1, keepdims=True)
+def _missed(sigma: Activation, rules: Rules, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
+    size, nodes = np.linalg.norm(u, axis=1, keepdims=True), rules[0]
     centres = (turns(sigma) - b[:, None]) / size
     near = np.concatenate([-SHRINKING, [0.0], SHRINKING])
     t, tau, p = _line(nodes.d, u.shape[1], (centres[:, :, None] + near).reshape(len(u), -1))
-    see = partial(_moments, sigma, nodes.sphere)
-    exact = see(b[:, None] + size * t, r[:, None] * tau, t, p)
-    scores = along(jnp.asarray(u / size), nodes.z)
-    seen = see(b[:, None] + size * scores, r[:, None] * nodes.tau, scores, jnp.broadcast_to(nodes.p, scores.shape))
-    off, root = Moments(*(np.abs(one - other) for one, other in zip(seen, exact, strict=True))), np.sqrt(exact.square)
-    root, most = np.where(root > 0, root, 1.0), np.maximum(exact.largest, 1e-300)
+    exact = _moments(sigma, nodes.sphere, b[:, None] + size * t, r[:, None] * tau, t, p)
+
+    def on(rule: KeptNodes) -> Moments:
+        t = along(jnp.asarray(u / size), rule.z)
+        m, s, p = b[:, None] + size * t, r[:, None] * rule.tau, jnp.broadcast_to(rule.p, t.shape)
+        return _moments(sigma, rule.sphere, m, s, t, p)
+
+    seen, other = map(on, rules)
+    parts = zip(seen, exact, other, strict=True)
+    off = Moments(*(np.maximum(np.abs(one - true) - np.abs(one - two), 0.0) for one, true, two in parts))
+    root, most = np.sqrt(exact.square), np.maximum(exact.largest, 1e-300)
+    root = np.where(root > 0, root, 1.0)
     values = np.maximum(off.values / root, off.square / root**2).max(axis=1)
     slopes = (np.maximum(off.slopes, off.slope_squares / most) / root).max(axis=1)
     return SAFETY * np.stack([values, np.maximum(values, slopes)], axis=1)
