@@ -72,7 +72,9 @@ def _stretch(activation: Part) -> float:
 
 
 def lost(activation: Activation, reach: Callable[[Activation], float], s: np.ndarray) -> np.ndarray:
-    """e(s) for one of the two reaches, which is not measured for deviations that every rule reaches."""
+    """e(s) for one of the two reaches, which is not measured for deviations that every rule reaches: of values and of
+    slopes, (n, 2)."""
+    s = np.repeat(s[:, None], 2, axis=1)
     stretch = _stretch(activation) if isinstance(activation, Part) else 1.0
     if stretch * s.max(initial=0.0) <= LEAST or math.isinf(most := reach(activation)):
         return np.zeros_like(s)
@@ -85,9 +87,12 @@ def lost_beyond(reach: float, s: np.ndarray) -> np.ndarray:
 
 
 def with_lost(found: Errors, here: Errors, e: np.ndarray, weights: np.ndarray, square: float) -> Errors:
-    """The errors with what is lost: ``here`` are V, U, ∇Ψ and R themselves, ``square`` is R#."""
+    """The errors with what is lost: ``here`` are V, U, ∇Ψ and R themselves, ``square`` is R#.
+
+    e   relative errors of values and of slopes, (n, 2)
+    """
     size, root = np.sqrt(np.abs(np.diagonal(here.U))), math.sqrt(abs(square))
-    V, U = root * size * e, np.outer(size, size) * np.maximum.outer(e, e)
-    slope = np.max(e) * (np.abs(here.gradient).max() + size.max() * (root + weights @ size))
+    V, U = root * size * e[:, 0], np.outer(size, size) * np.maximum.outer(e[:, 0], e[:, 0])
+    slope = np.max(e[:, 1]) * (np.abs(here.gradient).max() + size.max() * (root + weights @ size))
     risk = float(weights @ (2 * V + U @ weights))
     return Errors(found.V + V, found.U + U, found.gradient + slope, found.risk + risk)

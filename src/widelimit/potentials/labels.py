@@ -20,6 +20,7 @@ from jax import Array
 from widelimit.coordinates import Coordinates, along, length
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.smoothing import smoothed, value
+from widelimit.potentials.thin_layers import KeptNodes
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, IndexModel
 from widelimit.problem.data.target import polynomial_terms
@@ -65,6 +66,11 @@ class OnNodes(Labels, eq=False):
         m = jnp.broadcast_to(b[:, None], s.shape)
         m = m + along(w[:, :kept], self.z) if kept else m
         return -a * (value(sigma, m, s) @ (self.p * self.y))
+
+    @property
+    def kept_nodes(self) -> KeptNodes:
+        """The nodes of the kept coordinates."""
+        return KeptNodes(self.z, self.p, self.tau[0], None, math.inf)
 
     @property
     def first(self) -> Array:

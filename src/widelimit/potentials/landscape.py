@@ -133,8 +133,8 @@ class Landscape(Frozen, ABC, eq=False):
         return lost + SAFETY * jnp.abs(self.risk_of(points, weights) - self.other.risk_of(points, weights))
 
     def lost(self, theta: Array) -> np.ndarray:
-        """Relative error of the rules of σ at every row, (n,), see widelimit.potentials.beyond_rules."""
-        return np.zeros(len(theta))
+        """Relative errors of values and slopes that no comparison shows, (n, 2): see beyond_rules and thin_layers."""
+        return np.zeros((len(theta), 2))
 
     def _risk_lost(self, points: Array, weights: Array) -> Array:
         """What such an error may add to R(ρ)."""
@@ -144,7 +144,7 @@ class Landscape(Frozen, ABC, eq=False):
         return jnp.asarray(np.reshape(found, points.shape[:-2]), float)
 
     def _with_lost(self, found: Errors, points: Array, weights: Array) -> Errors:
-        """The errors, and what is lost by the rules of σ."""
+        """The errors, and what is lost."""
         e = self.lost(points)
         if not e.any():
             return found

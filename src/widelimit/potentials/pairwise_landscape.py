@@ -14,6 +14,7 @@ R begins with SHORT orders and doubles them until they suffice.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +25,7 @@ from widelimit.coordinates import length
 from widelimit.potentials import pair_series
 from widelimit.potentials.beyond_rules import kernels_reach, lost
 from widelimit.potentials.curvature import Curvature, dense
-from widelimit.potentials.labels import Labels, labels_of
+from widelimit.potentials.labels import Labels, OnNodes, labels_of
 from widelimit.potentials.landscape import Landscape, Move, each
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, Pair, kernel
 from widelimit.potentials.pair_series import CutRisk, Family, Neurons, deviations, families, seen_by
@@ -32,6 +33,7 @@ from widelimit.potentials.refinement import HEADROOM, MOVING, Errors, Rung
 from widelimit.potentials.series_bounds import ORDERS, bounds
 from widelimit.potentials.smoothing import slopes
 from widelimit.potentials.square_moments import mean_square
+from widelimit.potentials.thin_layers import missed
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
@@ -173,9 +175,15 @@ class PairwiseLandscape(Landscape, eq=False):
         return risk if np.asarray(error).max() <= self.tolerance else _kernel_risk(plain, points, weights)
 
     def lost(self, theta: Array) -> np.ndarray:
-        """Relative error of the pairwise kernel of σ at every neuron."""
-        w = np.asarray(theta)[:, len(self.penalty.columns.scalars) :]
-        return lost(self.sigma, kernels_reach, np.asarray(self.classes[1]).max() * np.linalg.norm(w, axis=1))
+        """That of the pairwise kernel of σ, and what the nodes of labels miss."""
+        _, b, w = map(np.asarray, self.penalty.columns.split(theta))
+        found = lost(self.sigma, kernels_reach, np.asarray(self.classes[1]).max() * np.linalg.norm(w, axis=1))
+        labels, k = self.labels, self.penalty.columns.kept
+        if k < 2 or not isinstance(self.other, PairwiseLandscape) or not isinstance(labels, OnNodes):
+            return found
+        others = cast(OnNodes, self.other.labels)
+        r = np.linalg.norm(w[:, k:], axis=1)
+        return found + missed(self.sigma, (labels.kept_nodes, others.kept_nodes), b, w[:, :k], r)
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
         """How far V, U, ∇Ψ and R may be off, what the series of R leaves out included."""

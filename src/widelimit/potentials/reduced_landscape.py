@@ -34,8 +34,10 @@ from widelimit.potentials.least_squares import on_device
 from widelimit.potentials.refinement import Rung
 from widelimit.potentials.smoothing import smoothed
 from widelimit.potentials.spherical import UnitSphere, sphere_mean, unit_sphere
+from widelimit.potentials.thin_layers import KeptNodes, missed
 from widelimit.problem.activations import Activation, Polynomial
 from widelimit.problem.data.data_law import DataLaw, Group
+from widelimit.problem.data.resolved_law import ResolvedLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
@@ -46,11 +48,12 @@ Orders = tuple[tuple[int, ...], ...]
 class ReducedLandscape(FeatureLandscape, eq=False):
     """V, U, Ψ, ∇Ψ, R in the coordinates a, b, u_1, …, r_1, … at a cost of O(n Q).
 
-    sigma   σ, in the form its smoothed versions are known for
-    tau     τ_{g,j}, (groups, nodes)
-    roots   √(k!/Π k_g! Π M), (orders,)
-    sphere  in which the one group lies where |x| is fixed, else None
-    orders  the multi-orders (k_1, k_2, …) kept, lowest first
+    sigma      σ, in the form its smoothed versions are known for
+    tau        τ_{g,j}, (groups, nodes)
+    roots      √(k!/Π k_g! Π M), (orders,)
+    sphere     in which the one group lies where |x| is fixed, else None
+    orders     the multi-orders (k_1, k_2, …) kept, lowest first
+    isotropic  whether kept coordinates have the same law in every direction, which those at corners have not
     """
 
     sigma: Activation
@@ -58,6 +61,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
     roots: Array
     sphere: UnitSphere | None
     orders: Orders = static()
+    isotropic: bool = static(default=False, kw_only=True)
 
     def on_nodes(self, nodes: np.ndarray) -> ReducedLandscape:
         """The landscape of some of the nodes, their weights brought to the sum 1."""
@@ -82,11 +86,25 @@ class ReducedLandscape(FeatureLandscape, eq=False):
         return a[:, None] * found.reshape(theta.shape[0], -1)
 
     def lost(self, theta: Array) -> np.ndarray:
-        """That of the smoothed values; means over a sphere have rules of their own."""
-        if self.sphere is not None:
-            return super().lost(theta)
-        radii = np.maximum(np.asarray(theta)[:, self.penalty.columns.first_radius :], 0.0)
-        return lost(self.sigma, values_reach, np.linalg.norm(radii * np.asarray(self.tau).max(axis=1), axis=1))
+        """That of the smoothed values, where means over a sphere have rules of their own; and what the nodes miss."""
+        columns = self.penalty.columns
+        _, b, rest = map(np.asarray, columns.split(theta))
+        u, radii = rest[:, : columns.kept], np.maximum(rest[:, columns.kept :], 0.0)
+        if self.sphere is None:
+            s = np.linalg.norm(radii * np.asarray(self.tau).max(axis=1), axis=1)
+            found = lost(self.sigma, values_reach, s)
+        else:
+            found = super().lost(theta)
+        if not self.isotropic or not isinstance(self.other, ReducedLandscape):
+            return found
+        return found + missed(self.sigma, (self.kept_nodes, self.other.kept_nodes), b, u, radii[:, 0])
+
+    @property
+    def kept_nodes(self) -> KeptNodes:
+        """The nodes of the kept coordinates."""
+        d = math.inf if self.sphere is None else float(self.sphere.p) + self.penalty.columns.kept
+        p = self.fit.p.reshape(len(self.inputs), -1)[:, 0]
+        return KeptNodes(self.inputs, p, self.tau[0], self.sphere, d)
 
 
 def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> ReducedLandscape:
@@ -98,9 +116,10 @@ def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung
     roots = jnp.asarray([math.sqrt(multi_weight(k, groups)) for k in orders])
     sphere = unit_sphere(groups[0].d, rung.on_sphere) if data.on_sphere else None
     tau = jnp.asarray([g.tau for g in groups], float)
-    return ReducedLandscape(
+    land = ReducedLandscape(
         penalty, fit, jnp.asarray(z), sigma, tau, roots, sphere, orders, sets=data.sets, tolerance=rung.tolerance
     )
+    return replace(land, isotropic=isinstance(data, ResolvedLaw))
 
 
 def orders_of(data: DataLaw, sigma: Activation, rung: Rung) -> Orders:

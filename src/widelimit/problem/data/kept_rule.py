@@ -9,7 +9,8 @@
 
 A rule that is cut at 0, or where the target bends, does not see what a network does closer to the cut than its first
 node, and neither does one with twice the points. So a finer rule of a single axis has panels that shrink towards every
-cut, each an eighth of the next, down to 10⁻⁶ of the axis.
+cut, each an eighth of the next, down to 10⁻⁶ of the axis. Of several axes it would have too many points: what is missed
+there is found along the direction of each neuron, widelimit.potentials.thin_layers.
 
 Unless their number is given, the points of each axis are doubled until E y and E y² no longer change, so that the
 labels are resolved; whether features are, too, is for a landscape to see, which compares two laws.
@@ -99,16 +100,23 @@ def iterated_rule(breaks: Breaks, d: float, counts: Counts) -> Rule:
             law = (sphere_half, d - place) if math.isfinite(d) else (normal_half,)
             t, w = (part[None] for part in symmetric_rule(counts[axis], *law))
             value = left[:, None] * t if math.isfinite(d) else t
-        elif math.isfinite(d):
-            value, w = _panels_on_sphere(cuts / left[:, None], d - place, counts[axis])
-            value = left[:, None] * value
         else:
-            value, w = panels(_with_edges(cuts, REACH, counts[axis]), lambda x: np.exp(-0.5 * x * x))
+            value, w = axis_panels(cuts, left, d - place, counts[axis])
         value, w = (np.broadcast_to(part, (len(z), part.shape[1])) for part in (value, w))
         z = np.repeat(z, value.shape[1], axis=0)
         z[:, axis] = value.ravel()
         p = (p[:, None] * w).ravel()
     return z, p
+
+
+def axis_panels(cuts: np.ndarray, left: np.ndarray, dimension: float, count: int) -> Rule:
+    """About ``count`` points, and panels cut at (rows, cuts), of an axis that ends at ±left (rows,): a normal one, or
+    left · T with T the first coordinate of the unit sphere in so many dimensions; (rows, points)."""
+    cuts = np.clip(cuts, -left[:, None], left[:, None])
+    if math.isinf(dimension):
+        return panels(_with_edges(cuts, REACH, count), lambda x: np.exp(-0.5 * x * x))
+    value, w = _panels_on_sphere(cuts / left[:, None], dimension, count)
+    return left[:, None] * value, w
 
 
 def _panels_on_sphere(cuts: np.ndarray, dimension: float, count: int) -> Rule:
