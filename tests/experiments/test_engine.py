@@ -99,7 +99,7 @@ def test_what_a_killed_sweep_has_left_is_removed_by_the_next(tmp_path):
 
 @pytest.mark.slow
 def test_a_full_disk_ends_the_sweep_in_one_sentence_and_leaves_whole_records(tmp_path):
-    """Also on a worker, and where a point alone would say that it has failed. Every file may have 4 kB, a record more."""
+    """Also on a worker, and where a point alone would say it has failed. A file may have 4 kB, a record has more."""
     text = spec().to_toml() + "\n[sweep]\nseed = {seeds = 3}\n"
     (tmp_path / "grid.toml").write_text(text)
     limited = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
