@@ -46,6 +46,7 @@ TASKS = 64  # at least so many bunches, if there are as many points
 PATIENCE = 5.0  # seconds for a scheduler to answer
 ONE_CORE = dict.fromkeys(("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 TOKEN = "sweep"
+LOGGERS = ("distributed", "distributed.client", "asyncio", "tornado", "tornado.application")  # Dask gives each a level
 SILENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 Found = tuple[dict[Place, Point], dict[str, bytes]]
 
@@ -107,7 +108,7 @@ class Engine:
             address = self.scheduler or ""
             if self.workers is not None:
                 address = stack.enter_context(_own_cluster(self.workers))
-            for logger in map(logging.getLogger, ("distributed", "asyncio", "tornado")):  # a sentence says it
+            for logger in map(logging.getLogger, LOGGERS):  # a sentence says it
                 stack.callback(logger.setLevel, logger.level)
                 logger.setLevel(logging.CRITICAL)
             client = _answer(address)
