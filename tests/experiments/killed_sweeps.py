@@ -1,6 +1,7 @@
 """Sweeps on a real scheduler and two workers, processes that talk over TCP, of which one after the other is killed.
 
 python tests/experiments/killed_sweeps.py 100     so many kills at random moments: the driver, a worker, the scheduler
+python tests/experiments/killed_sweeps.py 100 4   the same, where four runs go together in one compiled call
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import widelimit as wl
+from widelimit.experiments import engine as engines
 from widelimit.experiments.sweep import sweep
 
 RUNS, WORKERS = 60, 2
@@ -61,10 +63,11 @@ def worker(port):
     asyncio.run(serve())
 
 
-def driver(port, folder, runs):
+def driver(port, folder, together):
+    engines.TASKS = RUNS // together  # as if there were more runs
     try:
         engine = wl.Engine(scheduler=f"tcp://127.0.0.1:{port}")
-        sweep(spec(), {"seed": {"seeds": runs}}, store=CountingStore(folder), engine=engine)
+        sweep(spec(), {"seed": {"seeds": RUNS}}, store=CountingStore(folder), engine=engine)
     except wl.InputError as error:
         print(error)
         os._exit(REFUSED)
@@ -96,8 +99,8 @@ class Processes:
         self.started.append(process)
         return process
 
-    def driver(self, folder, runs=RUNS):
-        return self.start(driver, self.port, str(folder), runs)
+    def driver(self, folder, together=1):
+        return self.start(driver, self.port, str(folder), together)
 
     @property
     def address(self):
@@ -127,16 +130,16 @@ def records(folder):
     return found
 
 
-def survive(kills, folder, seed=0):
+def survive(kills, folder, together=1, seed=0):
     """Sweeps under kills until so many were done; returns how many sweeps that took, and records there at the kills."""
     draw, victims, done, there = random.Random(seed), itertools.cycle(("driver", "worker", "scheduler")), 0, []
     with Processes() as cluster:
-        undisturbed = cluster.driver(folder / "undisturbed")
+        undisturbed = cluster.driver(folder / "undisturbed", together)
         undisturbed.join()
         assert undisturbed.exitcode == 0 and len(records(folder / "undisturbed")) == RUNS
         for number in itertools.count(1):
             store = wl.Store(folder / f"sweep {number}")
-            driver = cluster.driver(store.folder)
+            driver = cluster.driver(store.folder, together)
             while True:
                 more = len(records(store.folder)) + draw.randrange(2, 14)
                 while driver.is_alive() and len(records(store.folder)) < more:
@@ -159,13 +162,15 @@ def survive(kills, folder, seed=0):
                     cluster.kill(cluster.workers)
                     cluster.begin()
                 done += 1
+                print(f"kill {done}, of the {victim}, at {len(before)} of {RUNS} records of sweep {number}", flush=True)
                 after = records(store.folder)
                 assert not store.faults() and before.items() <= after.items()
                 if victim != "worker":
-                    driver = cluster.driver(store.folder)
+                    driver = cluster.driver(store.folder, together)
             driver.join()
             assert driver.exitcode == 0, driver.exitcode
             assert_same(store, wl.Store(folder / "undisturbed"))
+            assert not list(store.folder.glob(".sweep*"))
             if done == kills:
                 return number, there
 
@@ -185,6 +190,7 @@ if __name__ == "__main__":
     import killed_sweeps  # by its name, under which the processes find it
 
     with tempfile.TemporaryDirectory() as room:
-        began, spent = time.time(), killed_sweeps.survive(int(sys.argv[1]), Path(room))
-        print(f"{sys.argv[1]} kills in {spent[0]} sweeps of {RUNS} runs, {time.time() - began:.0f} s; records there at")
+        kills, together = (*map(int, sys.argv[1:]), 1)[:2]
+        began, spent = time.time(), killed_sweeps.survive(kills, Path(room), together)
+        print(f"{kills} kills in {spent[0]} sweeps of {RUNS} runs, {time.time() - began:.0f} s; records there at")
         print(f"each kill: {spent[1]}; every record whole or absent, none lost, all sweeps the same to the last bit")

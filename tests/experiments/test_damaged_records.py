@@ -12,13 +12,17 @@ import widelimit as wl
 from widelimit.solving.whole_files import write_whole
 
 QUICK, MANY = 40, 300
+PROBLEM = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
 
 
 @pytest.fixture(scope="module")
-def record(tmp_path_factory):
-    problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
-    solution = wl.solve(problem, wl.SGD(n=8, step=0.01), t_end=0.1, save=3)
-    return solution.save(tmp_path_factory.mktemp("whole") / "run.nc")
+def solution():
+    return wl.solve(PROBLEM, wl.SGD(n=8, step=0.01), t_end=0.1, save=3)
+
+
+@pytest.fixture(scope="module")
+def record(solution, tmp_path_factory):
+    return wl.Store(tmp_path_factory.mktemp("whole")).keep(solution)
 
 
 def flipped(path, draw):
@@ -46,27 +50,28 @@ def with_another_number(path, draw):
 DAMAGES = (flipped, flipped, cut_short, without_a_part, with_another_number)
 
 
-def assert_refused(record, folder, seed):
-    path, draw = folder / "damaged.nc", random.Random(seed)
+def assert_refused(record, solution, folder, seed):
+    """By `load`, and by a store, which runs it again; the name is the one under which the store looks for it."""
+    path, draw = folder / record.name, random.Random(seed)
     path.write_bytes(record.read_bytes())
     draw.choice(DAMAGES)(path, draw)
     if path.read_bytes() == record.read_bytes():  # flipped there and back
         return
     with pytest.raises(wl.InputError, match=r"^load needs a file written by save, got .*: it .*\.$") as caught:
         wl.load(path)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value) and wl.Store(folder).find(solution.request) is None
 
 
-def test_damaged_records_are_refused_in_one_sentence(record, tmp_path):
+def test_damaged_records_are_refused_in_one_sentence(record, solution, tmp_path):
     for seed in range(QUICK):
-        assert_refused(record, tmp_path, seed)
-    assert wl.load(record).outcome == "done"
+        assert_refused(record, solution, tmp_path, seed)
+    assert wl.Store(record.parent).find(solution.request).outcome == wl.load(record).outcome == "done"
 
 
 @pytest.mark.slow
-def test_many_damaged_records_are_refused_in_one_sentence(record, tmp_path):
+def test_many_damaged_records_are_refused_in_one_sentence(record, solution, tmp_path):
     for seed in range(QUICK, QUICK + MANY):
-        assert_refused(record, tmp_path, seed)
+        assert_refused(record, solution, tmp_path, seed)
 
 
 def test_what_killed_writers_left_is_removed_by_the_next_one_and_no_other_file(record, tmp_path):

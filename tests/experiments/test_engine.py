@@ -12,10 +12,11 @@ import xarray as xr
 from killed_sweeps import RUNS, Processes, assert_same, records, spec, survive
 
 import widelimit as wl
-from widelimit.experiments.engine import Errand
+from widelimit.experiments.engine import Errand, _token
 from widelimit.experiments.sweep_axes import axes_of
 from widelimit.experiments.sweep_points import Way, bunches_of
 from widelimit.interfaces.cli import run
+from widelimit.solving.whole_files import _host
 
 AXES = {"seed": {"seeds": 5}}
 
@@ -87,15 +88,24 @@ def test_a_store_that_cannot_be_written_to_ends_the_sweep(tmp_path):
         wl.sweep(spec(), AXES, store=wl.Store(tmp_path / "file"))
 
 
+def test_what_a_killed_sweep_has_left_is_removed_by_the_next(tmp_path):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    (tmp_path / f".sweep.{_host()}.{gone.pid}.0.part").touch()
+    with _token(wl.Store(tmp_path)) as token:
+        assert [path.name for path in tmp_path.iterdir()] == [token]
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_a_full_disk_ends_the_sweep_in_one_sentence_and_leaves_whole_records(tmp_path):
-    """Also where a point alone would say that it has failed. Every file may have 4 kB, a record has more."""
+    """Also on a worker, and where a point alone would say it has failed. A file may have 4 kB, a record has more."""
     text = spec().to_toml() + "\n[sweep]\nseed = {seeds = 3}\n"
     (tmp_path / "grid.toml").write_text(text)
     limited = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     limited += "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); from widelimit.interfaces.cli import run; "
-    for together in ("1", "256"):
-        code = limited + f"raise SystemExit(run(['sweep', 'grid.toml', '--together', '{together}']))"
+    for option, value in (("--together", "1"), ("--together", "256"), ("--workers", "1")):
+        code = limited + f"raise SystemExit(run(['sweep', 'grid.toml', '{option}', '{value}']))"
         found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
         assert found.returncode == 2 and "folder that can be written to" in found.stderr, found.stderr
         assert not [path.name for path in (tmp_path / "grid" / "runs").iterdir() if path.name != "store.json"]

@@ -34,6 +34,7 @@ from widelimit.experiments.store import BEGUN, ENDING, Store, Unwritable
 from widelimit.experiments.sweep_axes import SweepAxis, count_of
 from widelimit.experiments.sweep_points import SHARE, Bunch, Place, Point, Way, bunches_of, looked_up, run_bunch
 from widelimit.on_first_use import OnFirstUse
+from widelimit.solving.whole_files import part_beside
 
 if TYPE_CHECKING:
     import distributed
@@ -44,6 +45,8 @@ BLOCK = 512  # points in hand at one time in this process
 TASKS = 64  # at least so many bunches, if there are as many points
 PATIENCE = 5.0  # seconds for a scheduler to answer
 ONE_CORE = dict.fromkeys(("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+TOKEN = "sweep"
+LOGGERS = ("distributed", "distributed.client", "asyncio", "tornado", "tornado.application")  # Dask gives each a level
 SILENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
 Found = tuple[dict[Place, Point], dict[str, bytes]]
 
@@ -105,7 +108,7 @@ class Engine:
             address = self.scheduler or ""
             if self.workers is not None:
                 address = stack.enter_context(_own_cluster(self.workers))
-            for logger in map(logging.getLogger, ("distributed", "asyncio", "tornado")):  # a sentence says it
+            for logger in map(logging.getLogger, LOGGERS):  # a sentence says it
                 stack.callback(logger.setLevel, logger.level)
                 logger.setLevel(logging.CRITICAL)
             client = _answer(address)
@@ -190,9 +193,10 @@ class _Sweeping:
         bunch, tries = self.under_way.pop(future.key)
         try:
             points, records = future.result()
-        except (OSError, distributed.CancelledError, Unwritable):
-            raise
         except Exception as error:  # whatever the worker, or its end, has to say
+            is_lost = future.status != "error" and isinstance(error, OSError | distributed.CancelledError)
+            if is_lost or isinstance(error, Unwritable):
+                raise
             for place in bunch.changes:
                 if tries < self.retries:
                     self._send(bunch.only([place]), tries + 1)
@@ -248,12 +252,17 @@ def _own_cluster(workers: int) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _token(store: Store | None) -> Iterator[str]:
-    """The name of a file that is in the folder of the store until the sweep ends."""
+    """The name of a file that is in the folder of the store until the sweep ends. One that a killed sweep has left is
+    removed by the next."""
     if store is None:
         yield ""
         return
-    with tempfile.NamedTemporaryFile(dir=store.folder, prefix=".sweep.", suffix=".token") as file:
-        yield Path(file.name).name
+    token = part_beside(store.folder / TOKEN)
+    token.touch()
+    try:
+        yield token.name
+    finally:
+        token.unlink(missing_ok=True)
 
 
 def _require_same_versions(client: distributed.Client) -> None:

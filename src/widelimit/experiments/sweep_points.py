@@ -176,11 +176,12 @@ def _alone(request: Request, way: Way) -> Point:
 
 
 def _together(members: Sequence[_Member], way: Way) -> Iterator[tuple[Place, Point]]:
-    solutions = drive_together([member.request for member in members], [member.run for member in members])
-    for member, solution in zip(members, solutions, strict=True):
+    ended = drive_together([member.request for member in members], [member.run for member in members])
+    for member, one in zip(members, ended, strict=True):
         if way.store is not None:
+            solution = one.solution()
             way.store.keep(replace(solution, dataset=solution.dataset.drop_vars(list(way.observers))))
-        yield member.place, Point.of(solution, way.names)
+        yield member.place, Point(one.outcome, one.advice, one.spent, one.times, one.values)
 
 
 def _fitting(members: list[_Member], way: Way) -> Iterator[list[_Member]]:

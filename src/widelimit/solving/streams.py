@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 CAUSES = ("initial", "data", "noise", "report", "field")
@@ -12,8 +13,13 @@ REPLICAS = 2**31  # replicas are told apart by numbers no block or step reaches
 
 def stream(seed: int, cause: str, replica: int = 0) -> Array:
     """The key of one cause of randomness; replica 0 is the run without replicas."""
-    key = jax.random.fold_in(jax.random.key(seed), CAUSES.index(cause))
+    key = _stream(np.int64(seed), np.uint32(CAUSES.index(cause)))
     return jax.random.fold_in(key, REPLICAS + replica) if replica else key
+
+
+@jax.jit
+def _stream(seed: Array, cause: Array) -> Array:
+    return jax.random.fold_in(jax.random.key(seed), cause)
 
 
 def streams(seed: int, cause: str, replicas: int | None) -> Array:

@@ -259,7 +259,12 @@ def joined(trees: Sequence[State]) -> State:
 
 def at(tree: State, place: Any) -> State:
     """One of stacked states, or some."""
-    return jax.tree.map(lambda x: x[place], tree)
+    return _some(tree, place) if isinstance(place, np.ndarray) else jax.tree.map(lambda x: x[place], tree)
+
+
+@jax.jit
+def _some(tree: State, places: Array) -> State:
+    return jax.tree.map(lambda x: x[places], tree)
 
 
 def finite(state: State) -> np.ndarray:

@@ -65,6 +65,46 @@ class _Member:
         return self.outcome != "done"
 
 
+@dataclass(frozen=True)
+class Ended:
+    """A run that has ended: its numbers over time, and its record, which takes as long to make as a short run.
+
+    spent   seconds, its share of all
+    """
+
+    _member: _Member
+    _here: Stand
+    spent: float
+
+    @property
+    def outcome(self) -> str:
+        """See `Solution.outcome`."""
+        return self._member.outcome
+
+    @property
+    def advice(self) -> str:
+        """See `Solution.advice`."""
+        return self._member.advice
+
+    @property
+    def times(self) -> np.ndarray:
+        """Save times t, (time,)."""
+        return np.array(self._member.book.saves.times)
+
+    @property
+    def values(self) -> dict[str, np.ndarray]:
+        """The risk, its error and everything observed, over time."""
+        found = self._member.book.saves.scalars(0, (0,))
+        return {name: np.asarray(values, float) for name, (_, values, _) in found.items()}
+
+    def solution(self) -> Solution:
+        """Its record, as `solve` returns it."""
+        request, run, book = self._member.request, self._member.run, self._member.book
+        about = attributes_of(request, self.outcome, self.advice)
+        about |= {"notes": "; ".join(dict.fromkeys(run.notes)), "wall_time": self.spent}
+        return Solution(dataset_of(book, self._here, about), request)
+
+
 @dataclass
 class _Twins:
     """Coarser or finer runs that go along, and how far their risks are from those of the runs."""
@@ -85,7 +125,7 @@ class _Twins:
         return np.where(self.team.alive, away, np.nan)
 
 
-def drive_together(requests: Sequence[Request], runs: Sequence[Run]) -> list[Solution]:
+def drive_together(requests: Sequence[Request], runs: Sequence[Run]) -> list[Ended]:
     """Runs of one shape, made ready, from t = 0 to their ends."""
     began = time.perf_counter()
     members = [_member(request, run) for request, run in zip(requests, runs, strict=True)]
@@ -105,7 +145,7 @@ def drive_together(requests: Sequence[Request], runs: Sequence[Run]) -> list[Sol
             members[b].book.put(t, kept[b], risk[b], error[b])
         now = t
     spent, state = (time.perf_counter() - began) / len(runs), jax.tree.map(np.asarray, state)
-    return [_solution(member, at(state, b), now, spent) for b, member in enumerate(members)]
+    return [_ended(member, at(state, b), now, spent) for b, member in enumerate(members)]
 
 
 def _member(request: Request, run: Run) -> _Member:
@@ -147,11 +187,9 @@ def _end_the_wild(team: Team, members: Sequence[_Member], states: tuple[State, S
         member.last, team.alive[b] = at(states[0], b), False
 
 
-def _solution(member: _Member, state: State, t: float, spent: float) -> Solution:
-    run, book = member.run, member.book
-    if not member.ended and run.falls and book.saves.ends_above:
+def _ended(member: _Member, state: State, t: float, spent: float) -> Ended:
+    run, saves = member.run, member.book.saves
+    if not member.ended and run.falls and saves.ends_above:
         member.advice = f"the risk ends above its start, which a small step does not do: {run.advice}"
-    about = attributes_of(member.request, member.outcome, member.advice)
-    about |= {"notes": "; ".join(dict.fromkeys(run.notes)), "wall_time": spent}
-    here = Stand(member.last if member.ended else state, None, None, len(book.saves.times), t)
-    return Solution(dataset_of(book, here, about), member.request)
+    here = Stand(member.last if member.ended else state, None, None, len(saves.times), t)
+    return Ended(member, here, spent)

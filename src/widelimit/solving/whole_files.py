@@ -41,10 +41,7 @@ Datasets = Mapping[str, "xr.Dataset"]  # by the name of their group; the first g
 def write_whole(target: Path, write: Callable[[Path], object], ending: str = "") -> Path:
     """Let ``write`` fill a file beside the target, whose name has this ending, then move it there; make its folder."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{next(COUNT)}.part{ending}")
-    for path in target.parent.glob(f".{glob_escaped(target.name)}*.part*"):
-        if part_of(path) == target.name and _is_stale(path):
-            path.unlink(missing_ok=True)
+    partial = part_beside(target, ending)
     try:
         write(partial)
         _settle(partial)
@@ -55,6 +52,14 @@ def write_whole(target: Path, write: Callable[[Path], object], ending: str = "")
             partial.unlink(missing_ok=True)
         raise
     return target
+
+
+def part_beside(target: Path, ending: str = "") -> Path:
+    """A new name for a part of the target; parts that processes which are gone have left are removed."""
+    for path in target.parent.glob(f".{glob_escaped(target.name)}*.part*"):
+        if part_of(path) == target.name and _is_stale(path):
+            path.unlink(missing_ok=True)
+    return target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{next(COUNT)}.part{ending}")
 
 
 def _settle(path: Path) -> None:
