@@ -52,40 +52,43 @@ def scheme(m: Array | float) -> tuple[Array, Array]:
 
 def leap(force: Force, theta: Array, m: Array | float) -> Array:
     """θ after m steps."""
-    a, b = scheme(m)
+    return staged(force, theta, scheme(m), 4)
+
+
+def staged(force: Force, theta: Array, weights: tuple[Array, Array], stages: Array | int) -> Array:
+    """θ + Σ_i b_i f_i, over the first few of four stages."""
+    a, b = weights
 
     def stage(i: Array, f: Array) -> Array:
         return f.at[i].set(force(theta + jnp.tensordot(a[i], f, 1)))
 
-    return theta + jnp.tensordot(b, jax.lax.fori_loop(0, 4, stage, jnp.zeros((4, *theta.shape))), 1)
+    return theta + jnp.tensordot(b, jax.lax.fori_loop(0, stages, stage, jnp.zeros((4, *theta.shape))), 1)
 
 
 def descend(force: Force, theta: Array, chunk: Chunk) -> Array:
-    """θ after the steps of a chunk; the force is written in two loops only, which compile quickly."""
+    """θ after the steps of a chunk; one loop serves leaps and steps, because a force takes seconds to compile."""
     whole = jnp.floor(jnp.asarray(chunk.end)).astype(int)
 
-    def longer(place: Place) -> Place:
-        theta, k, m = place
+    def go_on(place: Place) -> Place:
+        theta, k, m = place._replace(m=jnp.minimum(place.m, (whole - place.k) // 2))
+        leaps, stop = m >= LEAST, jnp.minimum(chunk.last, place.k + PLAIN)
 
-        def each(i: Array, ends: Array) -> Array:  # the first half, the whole by two halves, the whole at once
-            start = jnp.where(i == 1, ends[0], theta)
-            return ends.at[i].set(leap(force, start, jnp.where(i == 2, 2 * m, m)))
+        def each(
+            i: Array, ends: Array
+        ) -> Array:  # the first half, the whole by two halves, the whole at once; or steps
+            a, b = scheme(jnp.where(i == 2, 2 * m, m))
+            b = jnp.where(leaps, b, jnp.zeros(4).at[0].set(chunk.share(k + i)))
+            start, end = jnp.where(leaps, jnp.where(i == 1, 0, i), 1), jnp.where(leaps, i, 1)
+            return ends.at[end].set(staged(force, ends[start], (a, b), jnp.where(leaps, 4, 1)))
 
-        _, end, rough = jax.lax.fori_loop(0, 3, each, jnp.zeros((3, *theta.shape)))
+        _, end, rough = jax.lax.fori_loop(0, jnp.where(leaps, 3, stop - k), each, jnp.stack([theta] * 3))
         rest = (end - rough) / 15
         error = jnp.max(jnp.abs(rest) / (1 + jnp.abs(end))) / TOLERANCE
         grown = jnp.floor(m * jnp.clip(0.9 * jnp.maximum(error, 1e-10) ** -0.2, 0.2, 3.0)).astype(m.dtype)
         good = error <= 1
-        return Place(jnp.where(good, end + rest, theta), jnp.where(good, k + 2 * m, k), grown)
-
-    def one_by_one(place: Place) -> Place:
-        stop = jnp.minimum(chunk.last, place.k + PLAIN)
-        theta = jax.lax.fori_loop(place.k, stop, lambda k, theta: theta + chunk.share(k) * force(theta), place.theta)
-        return Place(theta, stop, jnp.full_like(place.m, LEAST))
-
-    def go_on(place: Place) -> Place:
-        place = place._replace(m=jnp.minimum(place.m, (whole - place.k) // 2))
-        return jax.lax.cond(place.m >= LEAST, longer, one_by_one, place)
+        longer = Place(jnp.where(good, end + rest, theta), jnp.where(good, k + 2 * m, k), grown)
+        one_by_one = Place(end, stop, jnp.full_like(m, LEAST))
+        return jax.tree.map(lambda a, b: jnp.where(leaps, a, b), longer, one_by_one)
 
     def under_way(place: Place) -> Array:
         return (place.k < chunk.last) & jnp.isfinite(place.theta).all()
