@@ -184,7 +184,8 @@ def test_every_public_name_resolves_and_is_documented(name):
 
 def test_tab_completion_lists_what_a_user_calls():
     problem = VALUES[-1]
-    for value, inner in ((problem, "settle"), (wl.landscape(problem), "self_gradient")):
+    inners = (problem, "settle"), (wl.landscape(problem), "self_gradient"), (wl.MeanField(), "offers")
+    for value, inner in inners:
         assert hasattr(value, inner) and inner not in dir(value)
         assert not [name for name in dir(value) if not hasattr(value, name)]
 

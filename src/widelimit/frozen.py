@@ -32,7 +32,7 @@ Given = TypeVar("Given", contravariant=True)
 Held = TypeVar("Held", covariant=True)
 Check = Callable[[str, Any], None]  # of the name of an argument and its value
 Form = Callable[[Any], Any]
-MACHINERY = ("settle", "trusted", "validate", "word")
+MACHINERY = ("offers", "settle", "trusted", "validate", "word")
 
 
 class As(Protocol[Given, Held]):

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 import widelimit as wl
+from widelimit.potentials import landscape
 
 RELU = wl.neurons.ridge("relu", outer="trained", bias="trained")
 START = wl.initial.gaussian(1.0, a=1.0, b=0.0)
@@ -67,6 +68,18 @@ def test_neurons_move_on_a_landscape_that_resolves_them():
     assert seen == [land.size]
     land.carry(far, weights, to(near))
     assert seen[1] == land.size and seen[-1] > land.size  # the move begins again where its end asks for more
+
+
+def test_an_array_is_compared_with_the_finer_landscape_once(monkeypatch):
+    calls, measured = [], landscape._disagreement
+    monkeypatch.setattr(landscape, "_disagreement", lambda *given: calls.append(given[-1]) or measured(*given))
+    land = wl.landscape(problem(wl.data.single_index(math.inf, "z")), reduced=True)
+    far, near = land.rows([1.0, 0.3, 0.1, 1.0]), land.rows([1.0, 0.3, 1.0, 0.05])
+    assert land.in_motion(far) is land.in_motion(far, 10.0) is land and len(calls) == 1
+    assert land.in_motion(near) is not land
+    seen = len(calls)
+    assert land.in_motion(far) is land and land.in_motion(near) is not land and len(calls) == seen
+    assert land.in_motion(land.rows([1.0, 0.3, 0.1, 1.0])) is land and len(calls) == seen + 1
 
 
 def test_random_nodes_state_the_standard_error_of_their_mean():

@@ -39,6 +39,7 @@ TABLE = [
     ("polynomial empty", lambda: activations.polynomial([]), "coefficients", "[]"),
     ("polynomial nan", lambda: activations.polynomial([1.0, nan]), "finite", "nan"),
     ("knots unsorted", lambda: activations.piecewise_linear([(1, 0), (0, 1)]), "increasing", "[(1, 0), (0, 1)]"),
+    ("knots apart", lambda: activations.piecewise_linear((0, 1), (1, 0)), "one list", "(0, 1)"),
     ("knots none", lambda: activations.piecewise_linear([]), "one or more", "[]"),
     ("knots nan", lambda: activations.piecewise_linear([(0, nan), (1, 0)]), "", "nan"),
     ("array one-dimensional", lambda: initial.array(np.ones(4)), "(n, D)", "(4,)"),

@@ -191,9 +191,9 @@ class Landscape(Frozen, ABC, eq=False):
 
     def climbing(self, theta: Array, allowed: float | None = None, most: float = math.inf) -> list[Landscape]:
         """This landscape and its finer ones up to that of `resolving`."""
-        lands, rows = [self], theta.reshape(-1, theta.shape[-1])
-        while lands[-1].refinement.climbs and (finer := lands[-1].other) is not None and len(rows) * finer.size <= most:
-            if float(_disagreement(lands[-1], finer, rows)) <= (self.tolerance if allowed is None else allowed):
+        lands, n, bound = [self], theta.size // theta.shape[-1], self.tolerance if allowed is None else allowed
+        while lands[-1].refinement.climbs and (finer := lands[-1].other) is not None and n * finer.size <= most:
+            if lands[-1].refinement.once(_disagreement, lands[-1], theta) <= bound:
                 break
             lands.append(finer)
         return lands
@@ -284,7 +284,7 @@ def _psi(landscape: Landscape, theta: Array, points: Array, weights: Array) -> A
 @jax.jit
 def _disagreement(land: Landscape, finer: Landscape, theta: Array) -> Array:
     """The largest difference of two probes, relative to √U."""
-    one, other = land.probe(theta), finer.probe(theta)
+    one, other = (version.probe(theta.reshape(-1, theta.shape[-1])) for version in (land, finer))
     return jnp.max(jnp.abs(one - other) / jnp.where(other[:, 1:] > 0, other[:, 1:], 1.0))
 
 

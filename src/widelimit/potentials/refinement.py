@@ -7,11 +7,14 @@ The other one is finer as a rule. Public functions and moves go on to it until t
 
 from __future__ import annotations
 
+import weakref
+from collections import deque
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from jax import Array
 
 if TYPE_CHECKING:
     from widelimit.potentials.landscape import Landscape
@@ -21,6 +24,7 @@ MOVING = 1e-8  # error of V and U, relative to √(R# U) and U, at which neurons
 HEADROOM = 10.0  # a landscape is certified with this much to spare where a move begins, so that neurons may move
 SAFETY = 3.0  # times the difference: a series that converges slowly gains less than half of its error
 ROUNDING = 2e-12
+REMEMBERED = 8  # measures of a landscape: those of a run and its twin at the ends of a move
 
 
 class Errors(NamedTuple):
@@ -54,6 +58,14 @@ class Rung(NamedTuple):
         return 1 if self.height == 0 else 3 - self.height % 2
 
 
+class Known(NamedTuple):
+    """What was found for a landscape at θ, as long as both exist."""
+
+    land: weakref.ref[Landscape]
+    theta: weakref.ref[Array]
+    found: float
+
+
 class Refinement:
     """The way to another landscape; to JAX one is like any other, so that compiled functions do not see it.
 
@@ -65,11 +77,21 @@ class Refinement:
 
     def __init__(self, make: Callable[[], Landscape | None], climbs: bool, matters: bool = True):
         self.make, self.climbs, self.matters = make, climbs, matters
+        self._known: deque[Known] = deque(maxlen=REMEMBERED)
 
     @cached_property
     def landscape(self) -> Landscape | None:
         """The other landscape, made when it is first asked for."""
         return self.make()
+
+    def once(self, measure: Callable[..., Array], land: Landscape, theta: Array) -> float:
+        """A measure of a landscape, the other one and θ, found once for an array that is asked about again."""
+        for known in self._known:
+            if known.land() is land and known.theta() is theta:
+                return known.found
+        found = float(measure(land, self.landscape, theta))
+        self._known.append(Known(weakref.ref(land), weakref.ref(theta), found))
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Refinement)

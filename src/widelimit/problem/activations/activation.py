@@ -37,22 +37,22 @@ class Activation(Value, ABC):
 
 def as_floats(values: object, expected: str) -> tuple[float, ...]:
     """A tuple of floats."""
-    numbers: tuple[float, ...] = tuple(_numbers(values, "(n,)", expected).tolist())
+    numbers: tuple[float, ...] = tuple(_numbers(values, "(n,)", expected, "give a list of numbers").tolist())
     return numbers
 
 
-def as_points(values: object, expected: str) -> tuple[tuple[float, float], ...]:
+def as_points(values: object, expected: str, do: str) -> tuple[tuple[float, float], ...]:
     """A tuple of pairs of floats."""
     if isinstance(values, list | tuple) and not values:
         return ()
-    array = _numbers(values, "(n, 2)", expected)
-    require(array.shape[1] == 2, expected, values, "see its docstring")
+    array = _numbers(values, "(n, 2)", expected, do)
+    require(array.shape[1] == 2, expected, values, do)
     return tuple((t, v) for t, v in array.tolist())
 
 
-def _numbers(values: object, shape: str, expected: str) -> np.ndarray:
+def _numbers(values: object, shape: str, expected: str, do: str) -> np.ndarray:
     """An array of numbers."""
     try:
         return array_of("", values, shape, "")
     except InputError:
-        raise InputError(f"{expected}, got {shown(values)}: see its docstring.") from None
+        raise InputError(f"{expected}, got {shown(values)}: {do}.") from None

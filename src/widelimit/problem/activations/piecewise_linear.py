@@ -74,7 +74,8 @@ class PiecewiseLinear(Activation):
     right_slope: float = 0.0
 
     def __post_init__(self) -> None:
-        points = as_points(self.knots, "a piecewise linear activation needs a list of points (t, σ(t))")
+        wanted = "a piecewise linear activation needs a list of points (t, σ(t))"
+        points = as_points(self.knots, wanted, "give all of them in one list, such as [(0.5, -2.5), (1.5, 7.5)]")
         require(
             len(points) >= 1
             and all(s < t for (s, _), (t, _) in pairwise(points))
@@ -119,7 +120,9 @@ class Ramp(Activation):
     end: Point = (1.5, 7.5)
 
     def __post_init__(self) -> None:
-        start, end = as_points((self.start, self.end), "a ramp needs two points (t, σ(t))")
+        start, end = as_points(
+            (self.start, self.end), "a ramp needs two points (t, σ(t))", "try ramp((0.5, -2.5), (1.5, 7.5))"
+        )
         line = PiecewiseLinear((start, end))
         self.settle(start=line.knots[0], end=line.knots[1])
 
