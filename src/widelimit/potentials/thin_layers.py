@@ -55,7 +55,7 @@ class KeptNodes(NamedTuple):
 Rules = tuple[KeptNodes, KeptNodes]  # the one in use, and the one it is compared with
 
 
-class Line(NamedTuple):
+class RuleAlong(NamedTuple):
     """Nodes t, deviations τ and weights p of a rule along u, for each of n neurons: (n, points)."""
 
     t: np.ndarray
@@ -139,16 +139,16 @@ def _missed(sigma: Activation, rules: Rules, b: np.ndarray, u: np.ndarray, r: np
     return SAFETY * np.stack([values, np.maximum(values, slopes)], axis=1)
 
 
-def _line(d: float, k: int, cuts: np.ndarray) -> Line:
+def _line(d: float, k: int, cuts: np.ndarray) -> RuleAlong:
     """The rule of one of k kept coordinates, cut at (n, cuts)."""
     if math.isinf(d):
         t, p = axis_panels(cuts, np.full(len(cuts), REACH), d, ALONG)
-        return Line(t, np.ones_like(t), p)
+        return RuleAlong(t, np.ones_like(t), p)
     t, p = axis_panels(cuts, np.full(len(cuts), math.sqrt(d)), d, ALONG)
     x, w = roots_jacobi(ACROSS, (d - k) / 2 - 1, (k - 1) / 2 - 1)  # |z|² = t² + (d − t²) (1 + x)/2
     tau = np.sqrt(np.maximum(d - t**2, 0.0)[:, :, None] * (1 - x) / 2 / (d - k))
     across = p[:, :, None] * (w / w.sum())
-    return Line(np.repeat(t, ACROSS, axis=1), tau.reshape(len(t), -1), across.reshape(len(t), -1))
+    return RuleAlong(np.repeat(t, ACROSS, axis=1), tau.reshape(len(t), -1), across.reshape(len(t), -1))
 
 
 @jax.jit
