@@ -86,6 +86,7 @@ def test_linear_neurons_are_an_ornstein_uhlenbeck_process_to_order_two_in_the_ce
         assert np.abs(high + (high - low) / 3 - want).max() < 0.25 * np.abs(high - want).max(), name
 
 
+@pytest.mark.slow
 def test_without_noise_linear_neurons_shrink_and_every_cell_has_its_mass():
     """Ψ = (λ/2) r²: r = r_0 exp(−2λt), so the masses are those of the χ law between stretched edges."""
     t, errors = 0.5, []
@@ -274,6 +275,7 @@ def test_fixed_steps_without_noise_meet_the_adaptive_ones_with_order_two():
     assert 2**1.8 < errors[0] / errors[1] < 2**2.3 and errors[1] < 1e-4
 
 
+@pytest.mark.slow
 def test_two_coordinates_that_pull_at_each_other_keep_order_two():
     """Three halvings of the step: differences fall by 4 only if the turns of a and r are symmetric in time."""
     neuron, start = wl.neurons.ridge("relu", outer="trained"), wl.initial.gaussian(1.0, a=wl.initial.normal(1.0, 0.5))

@@ -14,7 +14,7 @@ def land_of(data, sigma) -> Landscape:
     return wl.landscape(wl.Problem(data, wl.neurons.ridge(sigma), wl.initial.gaussian(1.0)), reduced=True)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("angle", [1e-3, 0.0, 0.1, 0.7])
 @pytest.mark.parametrize(("size", "r"), [(30.0, 0.01), (3.0, 1e-4), (1e3, 0.1)])
 def test_a_bend_beside_a_cut(size, r, angle):
@@ -51,6 +51,7 @@ def test_a_step_that_is_learnt(link):
     assert 1e-6 < abs(float(land.U(theta, theta)[0, 0]) - U) <= found.U[0, 0] < 1e-2
 
 
+@pytest.mark.slow
 def test_a_bend_on_a_sphere():
     """y = 1 + z1 z2 and u along an axis: V = −|w| √d E T_+ = −|w| √d Γ(d/2)/(2 √π Γ((d + 1)/2))."""
     d, theta = 10, np.array([[30.0, 0.0, 0.03]])

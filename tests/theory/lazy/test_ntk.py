@@ -233,6 +233,7 @@ def test_a_law_of_b_is_cut_at_the_kinks():
     assert k.how == "quadrature" and k.error == 0 and k.matrix[0, 0] == pytest.approx(1 / 3 + 1 / 36, abs=1e-13)
 
 
+@pytest.mark.slow
 def test_a_mean_over_b_that_does_not_converge_says_by_how_much():
     """Two kinks and opposite inputs: σ'(b + h) σ'(b − h) is 1 for |h| < min(b, 1 − b), which bends at b = ½."""
     start, rates = i.gaussian(1.5, b=i.uniform(-1.0, 1.5)), {"w": 0.0}
@@ -359,6 +360,7 @@ def test_inputs_beyond_the_reach_of_the_quadrature_are_left_to_draws():
     assert wl.ntk(problem("tanh"), 30 * X).how == "quadrature"
 
 
+@pytest.mark.slow
 def test_neither_the_scale_nor_the_number_of_rows_at_a_time_matters(monkeypatch):
     one = problem("relu", i.gaussian(1.5, a=1.0, b=0.1), **BOTH)
     k, k2 = wl.ntk(one, X), wl.ntk(one, X[1:], X)
