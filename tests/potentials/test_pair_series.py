@@ -73,7 +73,7 @@ def test_neurons_without_outer_weight_or_bias_have_those_columns_less():
 def series_risk(here, theta, p):
     """R with eight runs of orders."""
     seen = [(family, seen_by(family, here.sigma, *here.penalty.columns.split(theta))) for family in here.families]
-    return sum(pair_series.risk(family, here.sigma, 8, at, p).value for family, at in seen)
+    return sum(pair_series.risk_parts(family, here.sigma, at, p).cut(8).value for family, at in seen)
 
 
 @pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)

@@ -178,7 +178,7 @@ def by_series(full, points):
     """R by one, four and all runs of Mehler's series, and the bounds of what each leaves out."""
     columns = full.penalty.columns
     seen = [(family, seen_by(family, full.sigma, *columns.split(points))) for family in full.families]
-    cut = [[pair_series.risk(family, full.sigma, k, at, EQUAL) for family, at in seen] for k in (1, 4, 13)]
+    cut = [[pair_series.risk_parts(family, full.sigma, at, EQUAL).cut(k) for family, at in seen] for k in (1, 4, 13)]
     return [[sum(getattr(part, name) for part in parts) for parts in cut] for name in CutRisk._fields]
 
 

@@ -7,6 +7,7 @@ M_k(d) = E cos^k(angle of two random directions in R^d) = Γ((k+1)/2) Γ(d/2) / 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
@@ -24,15 +25,27 @@ def orthonormal_hermite(x: ArrayLike, order: int) -> ArrayLike:
         for k in range(1, order):
             first.append(_next(x, first[-2], first[-1], k))
         return np.stack(first, axis=-1)
+    return _recurrence(x, first, order, lambda h: h)
+
+
+def hermite_sums(x: Array, c: Array, order: int) -> Array:
+    """Σ_j c_j h_k(x_j) over the last axis of x and c, for k = 0, …, order on a new last axis."""
+    first = [0 * x + 1, x][: order + 1]
+    return _recurrence(x, first, order, lambda h: jnp.sum(c * h, axis=-1))
+
+
+def _recurrence(x: Array, first: list[Array], order: int, seen: Callable[[Array], Array]) -> Array:
+    """What is ``seen`` of h_0(x), …, h_order(x), stacked on a new last axis."""
+    beginning = jnp.stack([seen(h) for h in first], axis=-1)
     if order < 2:
-        return jnp.stack(first, axis=-1)
+        return beginning
 
     def step(last: tuple[Array, Array], k: Array) -> tuple[tuple[Array, Array], Array]:
         following = _next(x, *last, k)
-        return (last[1], following), following
+        return (last[1], following), seen(following)
 
     _, rest = jax.lax.scan(step, (first[0], first[1]), jnp.arange(1.0, order))
-    return jnp.concatenate([jnp.stack(first, axis=-1), jnp.moveaxis(rest, 0, -1)], axis=-1)
+    return jnp.concatenate([beginning, jnp.moveaxis(rest, 0, -1)], axis=-1)
 
 
 def _next(x: Any, before: Any, last: Any, k: Any) -> Any:

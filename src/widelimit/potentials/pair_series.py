@@ -163,32 +163,52 @@ class CutRisk(NamedTuple):
     left_out: Array
 
 
-class _Seen(NamedTuple):
-    """l A_k (orders, classes, n) and |l| t (classes, n)."""
+class PairLoads(NamedTuple):
+    """What two neurons need to meet: l A_k (orders, classes, n), and |l| t for K = 8, 16, … (runs, classes, n)."""
 
     terms: Array
     push: Array
 
 
-def risk(family: Family, activation: Activation, runs: Array | int, at: Neurons, weights: Array) -> CutRisk:
-    """What one family adds to R: Σ_c p_c [(y_c − F_c)² + Σ_i l_i² (E σ² − A_0²) + Σ_{i≠j} l_i l_j Σ_{1≤k≤K} …]."""
-    load, order, p = weights * at.a, RUN * jnp.asarray(runs), jnp.asarray(family.p)[:, None]
+class RiskParts(NamedTuple):
+    """What one family adds to R: Σ_c p_c [(y_c − F_c)² + Σ_i l_i² (E σ² − A_0²)], and what the pairs need.
+
+    own     the sum without the pairs
+    p       (classes, 1)
+    u       (n, d)
+    loads   of the neurons
+    """
+
+    own: Array
+    p: Array
+    u: Array
+    loads: PairLoads
+
+    def cut(self, runs: Array | int) -> CutRisk:
+        """With Σ_c p_c Σ_{i≠j} l_i l_j Σ_{1≤k≤K} c_ij^k A_k(i) A_k(j), K = 8 ``runs``, which may be traced."""
+        order = RUN * jnp.asarray(runs)
+        push = jax.lax.dynamic_index_in_dim(self.loads.push, jnp.asarray(runs) - 1, keepdims=False)
+
+        def pairs(corr: Array, i: PairLoads, j: PairLoads) -> Array:
+            series = mehler(i.terms * self.p, j.terms, corr, runs) * corr
+            bound = (i.push * self.p) @ _power(corr, runs) * j.push
+            return jnp.stack([jnp.sum(series, axis=0), jnp.sum(bound, axis=0)])
+
+        series, left_out = sum_pairs(pairs, self.u, PairLoads(self.loads.terms, push))
+        return CutRisk(self.own + series, left_out / (order + 1))
+
+
+def risk_parts(family: Family, activation: Activation, at: Neurons, weights: Array) -> RiskParts:
+    """All of R that does not depend on where the series is cut."""
+    load, p = weights * at.a, jnp.asarray(family.p)[:, None]
     mean = value(activation, at.m, at.s)
     diagonal = (mean_square(activation, at.m, at.s) - mean**2) @ load**2
     terms = orders_first(at.b * (load * at.s)[..., None], at.order, 0, np.ones_like)
-    push = jnp.abs(load) * at.s * tails(activation, at, order[None])[0]
-
-    def pairs(corr: Array, i: _Seen, j: _Seen) -> Array:
-        series = mehler(i.terms * p, j.terms, corr, runs) * corr
-        return jnp.stack([jnp.sum(series, axis=0), jnp.sum((i.push * p) @ _power(corr, runs) * j.push, axis=0)])
-
-    series, left_out = sum_pairs(pairs, at.u, _Seen(terms, push))
-    return CutRisk(p[:, 0] @ ((family.y - mean @ load) ** 2 + diagonal) + series, left_out / (order + 1))
+    push = jnp.abs(load) * at.s * tails(activation, at, np.arange(RUN, at.order + 1, RUN))
+    return RiskParts(p[:, 0] @ ((family.y - mean @ load) ** 2 + diagonal), p, at.u, PairLoads(terms, push))
 
 
 def _power(corr: Array, runs: Array | int) -> Array:
-    """c^K of K = 8 ``runs``, in one pass if that is no traced number."""
-    if isinstance(runs, int):
-        return jax.lax.integer_pow(corr, RUN * runs)
+    """c^K of K = 8 ``runs``."""
     one = jax.lax.integer_pow(corr, RUN)
     return jax.lax.fori_loop(1, runs, lambda _, power: power * one, one)

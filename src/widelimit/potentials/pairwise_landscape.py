@@ -22,13 +22,12 @@ import numpy as np
 from jax import Array
 
 from widelimit.coordinates import length
-from widelimit.potentials import pair_series
 from widelimit.potentials.beyond_rules import kernels_reach, lost
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.labels import Labels, OnNodes, labels_of
 from widelimit.potentials.landscape import Landscape, Move, each
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, Pair, kernel
-from widelimit.potentials.pair_series import CutRisk, Family, Neurons, deviations, families, seen_by
+from widelimit.potentials.pair_series import CutRisk, Family, deviations, families, field, risk_parts, seen_by
 from widelimit.potentials.refinement import HEADROOM, MOVING, Errors, Rung
 from widelimit.potentials.series_bounds import ORDERS, bounds
 from widelimit.potentials.smoothing import slopes
@@ -118,7 +117,7 @@ class PairwiseLandscape(Landscape, eq=False):
         total = self.penalty.gradient(theta)
         for family in self.families:
             at = seen_by(family, self.sigma, *columns.split(theta))
-            scalar, by_w = pair_series.field(family, self.sigma, self.runs, at, weights, columns.scalars)
+            scalar, by_w = field(family, self.sigma, self.runs, at, weights, columns.scalars)
             total += jnp.concatenate([*(scalar[name][:, None] for name in columns.scalars), by_w], axis=1)
         if columns.kept:
             total += jax.grad(lambda t: jnp.sum(self.external(t)))(theta)
@@ -227,32 +226,21 @@ def _series_risk(landscape: PairwiseLandscape, points: Array, weights: Array) ->
     """R(ρ) with Mehler's series off the diagonal, as long as certified (the longest, if none is), and its bound."""
     columns, sigma = landscape.penalty.columns, landscape.sigma
 
-    def seen_up_to(order: int, points: Array) -> list[Neurons]:
-        return [seen_by(family, sigma, *columns.split(points), order=order) for family in landscape.families]
-
-    def by_series(seen: list[Neurons], runs: Array | int) -> CutRisk:
-        parts = [
-            pair_series.risk(family, sigma, runs, at, weights)
-            for family, at in zip(landscape.families, seen, strict=True)
-        ]
-        return CutRisk(*(jnp.sum(jnp.stack(part)) for part in zip(*parts, strict=True)))
-
-    def longer(points: Array, first: CutRisk) -> CutRisk:
-        seen, most = seen_up_to(SERIES_ORDER, points), SERIES_ORDER // RUN
+    def one(points: Array) -> tuple[Array, Array]:
+        seen = [(family, seen_by(family, sigma, *columns.split(points))) for family in landscape.families]
+        parts, most = [risk_parts(family, sigma, at, weights) for family, at in seen], SERIES_ORDER // RUN
 
         def is_short(tried: tuple[Array, CutRisk]) -> Array:
-            return (tried[1].left_out > landscape.tolerance) & (tried[0] < most)
+            runs, last = tried
+            return (last.left_out > landscape.tolerance) & (runs < most)
 
         def twice(tried: tuple[Array, CutRisk]) -> tuple[Array, CutRisk]:
             runs = jnp.minimum(2 * tried[0], most)
-            return runs, by_series(seen, runs)
+            cut = [part.cut(runs) for part in parts]
+            return runs, CutRisk(*(jnp.sum(jnp.stack(column)) for column in zip(*cut, strict=True)))
 
-        return jax.lax.while_loop(is_short, twice, (jnp.asarray(SHORT // RUN), first))[1]
-
-    def one(points: Array) -> tuple[Array, Array]:
-        first = by_series(seen_up_to(SHORT, points), SHORT // RUN)
-        good = first.left_out <= landscape.tolerance
-        total, error = jax.lax.cond(good, lambda points, first: first, longer, points, first)
+        nothing = CutRisk(jnp.zeros(()), jnp.full((), jnp.inf))
+        _, (total, error) = jax.lax.while_loop(is_short, twice, (jnp.asarray(SHORT // RUN // 2), nothing))
         if columns.kept:  # the labels belong to the nodes
             total += landscape.label_square + 2 * weights @ landscape.external(points)
         return total, error

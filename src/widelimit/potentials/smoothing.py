@@ -33,7 +33,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.potentials import logistic
-from widelimit.potentials.hermite import orthonormal_hermite
+from widelimit.potentials.hermite import hermite_sums, orthonormal_hermite
 from widelimit.potentials.normal import FAR, density, hinge, tail
 from widelimit.potentials.quadrature import mean_value, scaled_slopes
 from widelimit.problem.activations import (
@@ -113,8 +113,7 @@ def _(activation: Hinges, m: Array, s: Array, order: int) -> Array:
     if order == 1:
         return first[..., None]
     k = jnp.arange(2, order + 1)
-    h = orthonormal_hermite(z, order - 2)
-    higher = jnp.sum((jumps * density(z))[..., None] * h, axis=-2) / jnp.sqrt(k * (k - 1.0))
+    higher = hermite_sums(z, jumps * density(z), order - 2) / jnp.sqrt(k * (k - 1.0))
     return jnp.concatenate([first[..., None], higher], axis=-1)
 
 
@@ -158,9 +157,15 @@ def _(activation: Sinusoid, m: Array, s: Array) -> Array:
 
 @slopes.register
 def _(activation: Sinusoid, m: Array, s: Array, order: int) -> Array:
-    waves = _derivatives(activation, m, order + 1)[1:]
-    damp = jnp.exp(-0.5 * s * s)
-    return jnp.stack([s ** (k - 1) / math.sqrt(math.factorial(k)) * damp * w for k, w in enumerate(waves, 1)], axis=-1)
+    cycle = jnp.stack(_derivatives(activation, m, 5)[1:], axis=-1)  # after four derivatives they come back
+    waves = jnp.concatenate([cycle] * -(-order // 4), axis=-1)[..., :order]
+    return _powers(s, order) * (jnp.exp(-0.5 * s * s)[..., None] * waves)
+
+
+def _powers(s: Array, order: int) -> Array:
+    """s^{k−1}/√k!, k = 1, …, order, on a new last axis."""
+    factors = s[..., None] / np.sqrt(np.arange(1.0, order + 1))
+    return jnp.cumprod(factors.at[..., 0].set(1.0), axis=-1)
 
 
 def _heat(table: list[Array], k: int, s: Array) -> Array:
@@ -176,10 +181,10 @@ def _(activation: Polynomial, m: Array, s: Array) -> Array:
 
 @slopes.register
 def _(activation: Polynomial, m: Array, s: Array, order: int) -> Array:
+    last = min(order, max(activation.degree, 1))  # beyond the degree all are 0
     table = _derivatives(activation, m, activation.degree + 1)
-    return jnp.stack(
-        [s ** (k - 1) / math.sqrt(math.factorial(k)) * _heat(table, k, s) for k in range(1, order + 1)], axis=-1
-    )
+    known = _powers(s, last) * jnp.stack([_heat(table, k, s) for k in range(1, last + 1)], axis=-1)
+    return jnp.pad(known, [(0, 0)] * m.ndim + [(0, order - last)])
 
 
 @value.register
@@ -209,8 +214,7 @@ def _(activation: ExponentialFunction, m: Array, s: Array) -> Array:
 
 @slopes.register
 def _(activation: ExponentialFunction, m: Array, s: Array, order: int) -> Array:
-    mean = value(activation, m, s)
-    return jnp.stack([s ** (k - 1) / math.sqrt(math.factorial(k)) * mean for k in range(1, order + 1)], axis=-1)
+    return _powers(s, order) * value(activation, m, s)[..., None]
 
 
 def seen_inside(part: Part, m: Array, s: Array) -> tuple[Array, Array]:

@@ -5,7 +5,8 @@
 Piecewise linear, z_j = (t_j − m)/s, γ_j the jump of σ'² at t_j, without cancellation between far knots:
     E σ² = σ(m)² + 2s Σ_j σ(t_j) δ_j ψ(|z_j|) + s² [σ'(m)² + Σ_j γ_j sgn(z_j) Ω(|z_j|)],   Ω(z) = E (G − z)_+²
     E σ'² = σ'(m)² + Σ_j γ_j sgn(z_j) Φ̄(|z_j|)
-erf:                E σ'² = (4/π) e^{−2m²/c²}/c,  c² = 1 + 4s²
+erf:                E σ² = 1 − 8 T(√2 m/√(1 + 2s²), 1/c),   E σ'² = (4/π) e^{−2m²/c²}/c,   c² = 1 + 4s²,  T Owen's
+polynomial:         E σ² = Σ_k A_k²
 sin, exp, polynomial:    σ' is of the same kind
 part, σ = c ς(αx + β):   c² E ς² and (cα)² E ς'² at αm + β, |α| s
 The logistic family is in widelimit.potentials.logistic; general functions are integrated in
@@ -29,7 +30,7 @@ from widelimit.potentials import logistic
 from widelimit.potentials.normal import density, hinge, tail
 from widelimit.potentials.pair_kernels import Pair, kernel
 from widelimit.potentials.quadrature import square_of_slope
-from widelimit.potentials.smoothing import knot_scores, seen_inside, slope_of, slopes, value
+from widelimit.potentials.smoothing import knot_scores, seen_inside, slope_of, slopes, smoothed, value
 from widelimit.problem.activations import (
     Activation,
     ErrorFunction,
@@ -80,6 +81,16 @@ def _(activation: Hinges, m: Array, s: Array) -> Array:
 @mean_square_slope.register
 def _(activation: Hinges, m: Array, s: Array) -> Array:
     return slopes(_squared_slopes(activation), m, s, 1)[..., 0]
+
+
+@mean_square.register
+def _(activation: ErrorFunction, m: Array, s: Array) -> Array:
+    return 1 - 8 * logistic.owen(math.sqrt(2) * m / jnp.sqrt(1 + 2 * s * s), 1 / jnp.sqrt(1 + 4 * s * s))
+
+
+@mean_square.register
+def _(activation: Polynomial, m: Array, s: Array) -> Array:
+    return jnp.sum(smoothed(activation, activation.degree, m, s) ** 2, axis=-1)
 
 
 @mean_square_slope.register
