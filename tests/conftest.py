@@ -21,6 +21,22 @@ CHEAP = (
 )
 STORE = "JAX_COMPILATION_CACHE_DIR"
 MAPPINGS = 45_000
+LONG_EXAMPLES = [
+    "Linearisation",
+    "Regime",
+    "fit_bound",
+    "compare",
+    "ProofTerms",
+    "sweep",
+    "load",
+    "estimate",
+    "lazy_lemmas",
+    "convergence_time",
+    "barron",
+    "minimise",
+    "linearise",
+    "catalogue.reproduce",
+]
 
 
 def pytest_configure(config):
@@ -34,9 +50,11 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """Of a test marked some(k) the quick lane has the first k cases, the slow lane the others."""
+    """The slow lane has long docstring examples, and of a test marked some(k) all cases but the first k."""
     met = Counter()
     for item in items:
+        if isinstance(item, pytest.DoctestItem) and item.name.endswith(tuple(f".{name}" for name in LONG_EXAMPLES)):
+            item.add_marker(pytest.mark.slow)
         mark = item.get_closest_marker("some")
         if mark is None or item.get_closest_marker("slow"):
             continue

@@ -74,7 +74,7 @@ def by_steps(here, batch):
     return both @ both.T
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_the_joint_covariance_of_all_steps_is_that_of_the_plain_loop(case, monkeypatch):
     here = walk(**case)

@@ -152,9 +152,10 @@ def fuzz(seeds, folder):
     return found, slowest
 
 
-def test_a_thousand_mutated_specs_give_a_spec_or_one_sentence(tmp_path):
-    found, _ = fuzz(range(1000), tmp_path)
-    assert found["spec"] > 30 and found["sentence"] > 500
+@pytest.mark.parametrize("count", [250, pytest.param(1000, marks=pytest.mark.slow)])
+def test_mutated_specs_give_a_spec_or_one_sentence(count, tmp_path):
+    found, _ = fuzz(range(count), tmp_path)
+    assert found["spec"] > 0.03 * count and found["sentence"] > 0.5 * count
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def split(w):
     return m, w - m
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 def test_two_starts_under_one_noise_differ_by_the_amplification_of_the_scheme(full):
     start, one, two = start_and_end(full)
     (m, deviations), (m_end, deviations_end) = split(second(start) - start), split(two - one)
@@ -106,6 +106,7 @@ def test_two_starts_under_one_noise_differ_by_the_amplification_of_the_scheme(fu
         np.testing.assert_allclose(m_end, shrink * m, rtol=0, atol=1e-12)
 
 
+@pytest.mark.some(2)
 def test_the_mean_neuron_averages_to_the_noiseless_one(full):
     """For SGD as well: E (y − ⟨m, x⟩) x = −c m."""
     start, end, _ = start_and_end(full)

@@ -164,9 +164,8 @@ FULL = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "name"), [pytest.param(*case, marks=pytest.mark.slow) if i else case for i, case in enumerate(FULL)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "name"), FULL)
 def test_index_models_in_full_coordinates(text, name):
     link, d = LINKS[text], 6
     theta = random_full(np.random.default_rng(6), 3, "ab", d)

@@ -75,7 +75,8 @@ def test_only_pairs_that_are_needed_are_integrated_and_have_slopes():
     np.testing.assert_allclose(corr, wanted[5], atol=1e-13)
 
 
-@pytest.mark.parametrize("s", [1.0, 30.0, 1e3, 1e4])
+@pytest.mark.some(2)
+@pytest.mark.parametrize("s", [1.0, 1e3, 30.0, 1e4])
 def test_a_long_neuron_has_its_mean_square_and_the_kernel_of_the_sign(s):
     """E tanh² = 1 − E tanh' at every length; E tanh(h) tanh(h') = (2/π) asin c + O(1/s²) for m = 0, |c| < 1."""
     deviations, corr = jnp.full(32, s), jnp.asarray(np.resize([1.0, 0.999, 0.9, -0.8], 32))
@@ -106,6 +107,7 @@ def _mean_slopes(s, corr):
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_a_kernel_joins_series_and_rule_without_a_seam():
     """tanh: at s = 3 the series is short of digits near |c| = 1, at s = 1 nowhere."""
     m, corr = jnp.asarray([0.4, -0.3]), jnp.asarray([[1.0, 0.999], [0.5, -1.0]])

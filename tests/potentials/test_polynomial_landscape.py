@@ -63,7 +63,7 @@ def test_coefficients_are_those_of_hermite_polynomials():
     assert found == {alpha: pytest.approx(c, rel=1e-14) for alpha, c in expected.items()}
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [4, 6])
 def test_more_directions_than_a_grid_can_hold(k):
     """V of a square by hand; U as the full one averaged over the angle of the other directions."""

@@ -33,7 +33,8 @@ def brute_force(theta, d, draws=1_000_000, chunk=50_000):
     return squares.mean(), squares.std() / math.sqrt(draws)
 
 
-@pytest.mark.parametrize("samples", [512, pytest.param(4096, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("samples", [512, 4096])
 def test_the_risk_of_a_flow_is_that_of_the_law_and_not_that_of_the_draw_it_descends_on(samples):
     case = wl.Problem(wl.data.hypercube(40, TARGET, samples=samples), RELU, START)
     run = wl.solve(case, wl.GD(N, 0.1), 15.0, seed=1, save=2)

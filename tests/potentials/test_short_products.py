@@ -28,7 +28,7 @@ def test_neurons_on_a_data_set_of_few_columns(d, n):
     np.testing.assert_allclose(np.asarray(land.grad_psi(theta, theta))[:, 2:], by_w, atol=1e-13)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [500, 2000])
 @pytest.mark.parametrize("d", [2, 3])
 def test_pairs_of_neurons_of_few_directions(d, n):
