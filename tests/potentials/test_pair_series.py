@@ -13,7 +13,7 @@ from widelimit.measures import Cloud
 from widelimit.potentials import pair_series
 from widelimit.potentials.pair_series import families, seen_by
 from widelimit.potentials.pairwise_landscape import _gradient_errors, _kernel_risk
-from widelimit.potentials.series_bounds import ORDERS
+from widelimit.potentials.series_bounds import ORDERS, bounds, of_lean_passes
 from widelimit.problem import activations as ac
 
 D, N, RIDGE = 12, 8, 0.1
@@ -130,6 +130,22 @@ def test_the_certificate_is_honest_and_not_wildly_pessimistic(activation, inform
             assert error <= bound + 1e-11 * (1 + float(jnp.abs(exact).max()))
             ratios.append(error / bound)
     assert max(ratios) > 1e-3
+
+
+def test_a_lean_pass_differs_from_one_in_double_precision_by_no_more_than_its_roundings():
+    here = full(ac.ramp())
+    for seed, align in enumerate([0.0, 0.3, 0.6]):
+        theta, p = cloud(seed, align=align)
+        parts = [
+            bounds(family, here.sigma, seen_by(family, here.sigma, *here.penalty.columns.split(theta)), p, ("a", "b"))
+            for family in here.families
+        ]
+        errors = np.asarray(_gradient_errors(here, theta, p))
+        for runs in (2, 4, 6):
+            exact, rounded = (replace(here, runs=runs, lean=x).self_gradient(theta, p) for x in (False, True))
+            found = np.linalg.norm(rounded - exact, axis=1).max() / max(sum(np.asarray(part.scale) for part in parts))
+            allowed = of_lean_passes(errors)[runs - 1] - errors[runs - 1]
+            assert 1e-4 * allowed < found <= allowed
 
 
 def largest_error(here, order, theta, p):

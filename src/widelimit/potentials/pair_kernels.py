@@ -151,19 +151,22 @@ def _(activation: Hinges, at: Pair) -> Array:
     return both + one + two + line[:, None] * line2 + activation.slope**2 * covariance
 
 
-def mehler(a: Array, a2: Array, corr: Array, runs: Array | int | None = None) -> Array:
+def mehler(a: Array, a2: Array, corr: Array, runs: Array | int | None = None, lean: bool = False) -> Array:
     """Σ_k c^k Σ_q A_kq A'_kq by Horner's rule, (n, n'), for A of shape (orders, q, n), A' of shape (orders, q, n').
 
     runs   how many runs of RUN orders are summed, which may be traced; all of them if left out
+    lean   sum all but the first run in single precision
     """
     a, a2 = (jnp.pad(x, ((0, -len(x) % RUN), (0, 0), (0, 0))).reshape(-1, RUN, *x.shape[1:]) for x in (a, a2))
     count = len(a) if runs is None else runs
-    start = jnp.zeros_like(corr)
+    rows, rows2, c = (x.astype(jnp.float32) for x in (a, a2, corr)) if lean else (a, a2, corr)
 
     def run(i: Array | int, total: Array) -> Array:
-        return _horner(total, a[count - 1 - i], a2[count - 1 - i], corr)
+        return _horner(total, rows[count - 1 - i], rows2[count - 1 - i], c)
 
-    return run(0, start) if len(a) == 1 else jax.lax.fori_loop(0, count, run, start)
+    if lean:
+        return _horner(jax.lax.fori_loop(0, count - 1, run, jnp.zeros_like(c)).astype(corr.dtype), a[0], a2[0], corr)
+    return run(0, jnp.zeros_like(c)) if len(a) == 1 else jax.lax.fori_loop(0, count, run, jnp.zeros_like(c))
 
 
 def _horner(total: Array, a: Array, a2: Array, corr: Array) -> Array:

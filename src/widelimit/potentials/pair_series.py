@@ -12,8 +12,9 @@
 This is (1/π_i) ∂/∂θ_i of ½R with the series cut at order K off the diagonal, finite also where π_i = 0 or w_i = 0:
 ∂A_k/∂s = √((k+1)(k+2)) B_{k+2} + k B_k, and its second term is written with u_j, in the sum over j.
 Classes whose covariances are proportional, a family, share the cosines and one pass of Horner's rule:
-O(n² d) for two matrix products and O(n² K) for the rest, in O(n²) memory. R is symmetric in i and j: every pair is met
-once, in blocks (widelimit.potentials.pair_panels), with the bound of what K orders leave out.
+O(n² d) for two matrix products and O(n² K) for the rest, in O(n²) memory. A lean pass takes the orders above 8, which
+are small, in single precision; widelimit.potentials.series_bounds knows what it loses. R is symmetric in i and j: every
+pair is met once, in blocks (widelimit.potentials.pair_panels), with the bound of what K orders leave out.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from widelimit.potentials.smoothing import slopes, value
 from widelimit.potentials.square_moments import mean_square, mean_square_slope
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
+
+LEAN_ORDER = 6 * RUN  # of a lean pass
 
 
 class Family(NamedTuple):
@@ -117,8 +120,9 @@ def orders_first(b: Array, order: int, shift: int, factor: Callable[[np.ndarray]
 def field(
     family: Family, activation: Activation, runs: Array | int, at: Neurons, weights: Array, scalars: tuple[str, ...]
 ) -> tuple[dict[str, Array], Array]:
-    """What one family adds to ∂Ψ/∂a and ∂Ψ/∂b, for those that exist, and to ∂Ψ/∂w, (n, d); K = 8 ``runs``."""
-    order = at.order
+    """What one family adds to ∂Ψ/∂a and ∂Ψ/∂b, for those that exist, and to ∂Ψ/∂w, (n, d); K = 8 ``runs``,
+    in a lean pass for neurons seen up to LEAN_ORDER."""
+    order, lean = at.order, at.order <= LEAN_ORDER
     load, p, tau = weights * at.a, jnp.asarray(family.p)[:, None], jnp.asarray(family.tau)[:, None]
     b, mean = at.b, value(activation, at.m, at.s)
     own, by_m, by_s = _moments(activation, at)
@@ -126,7 +130,7 @@ def field(
     right = orders_first(b * at.s[..., None], order, 0, np.ones_like)
 
     def pairs(scale: Array, shift: int, factor: Callable[[np.ndarray], np.ndarray]) -> Array:
-        return mehler(orders_first(b * scale[..., None], order, shift, factor), right, at.corr, runs)
+        return mehler(orders_first(b * scale[..., None], order, shift, factor), right, at.corr, runs, lean)
 
     def total(first: Array, moment: Array, rest: Array) -> Array:
         return jnp.sum(p * (first * residual[:, None] + load * (moment - mean * first)), 0) + (rest * at.corr) @ load
@@ -138,7 +142,8 @@ def field(
         scalar["b"] = at.a * total(b[..., 0], by_m, pairs(p, 1, lambda k: np.sqrt(k + 1)))
     radial = pairs(p * tau, 2, lambda k: np.sqrt((k + 1) * (k + 2)))
     along = total(tau * math.sqrt(2) * b[..., 1], tau * by_s, radial)
-    across = off_diagonal(pairs(p * tau, 0, lambda k: k)) @ (load[:, None] * at.u)
+    itself = jnp.sum(p * tau * at.s * b[..., 0] ** 2, 0)  # c^0 of the first order, on a diagonal of c = 0
+    across = pairs(p * tau, 0, lambda k: k) @ (load[:, None] * at.u) - (itself * load)[:, None] * at.u
     return scalar, at.a[:, None] * (along[:, None] * at.u + across) * family.base
 
 

@@ -22,14 +22,24 @@ import numpy as np
 from jax import Array
 
 from widelimit.coordinates import length
+from widelimit.frozen import static
 from widelimit.potentials.beyond_rules import kernels_reach, lost
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.labels import Labels, OnNodes, labels_of
 from widelimit.potentials.landscape import Landscape, Move, each
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, Pair, kernel
-from widelimit.potentials.pair_series import CutRisk, Family, deviations, families, field, risk_parts, seen_by
+from widelimit.potentials.pair_series import (
+    LEAN_ORDER,
+    CutRisk,
+    Family,
+    deviations,
+    families,
+    field,
+    risk_parts,
+    seen_by,
+)
 from widelimit.potentials.refinement import HEADROOM, MOVING, Errors, Rung
-from widelimit.potentials.series_bounds import ORDERS, bounds
+from widelimit.potentials.series_bounds import ORDERS, bounds, of_lean_passes
 from widelimit.potentials.smoothing import slopes
 from widelimit.potentials.square_moments import mean_square
 from widelimit.potentials.thin_layers import missed
@@ -51,6 +61,7 @@ class PairwiseLandscape(Landscape, eq=False):
     families      the classes, those with proportional covariances together
     label_square  R# = E y²
     runs          of RUN orders after which `self_gradient` cuts Mehler's series; None: it uses the kernel
+    lean          whether these are few, and the smaller ones in single precision
     """
 
     sigma: Activation
@@ -59,6 +70,7 @@ class PairwiseLandscape(Landscape, eq=False):
     families: tuple[Family, ...]
     label_square: float
     runs: int | None = None
+    lean: bool = static(default=False)
 
     def external(self, theta: Array) -> Array:
         """V(θ)."""
@@ -116,7 +128,8 @@ class PairwiseLandscape(Landscape, eq=False):
         columns = self.penalty.columns
         total = self.penalty.gradient(theta)
         for family in self.families:
-            at = seen_by(family, self.sigma, *columns.split(theta))
+            order = LEAN_ORDER if self.lean else SERIES_ORDER
+            at = seen_by(family, self.sigma, *columns.split(theta), order=order)
             scalar, by_w = field(family, self.sigma, self.runs, at, weights, columns.scalars)
             total += jnp.concatenate([*(scalar[name][:, None] for name in columns.scalars), by_w], axis=1)
         if columns.kept:
@@ -144,7 +157,7 @@ class PairwiseLandscape(Landscape, eq=False):
         moved = move(cheap, theta)
         while np.isfinite(moved).all() and not cheap.holds(moved, weights):
             better = self.near(moved, weights)
-            if better.runs == cheap.runs:  # nothing better is known
+            if (better.runs, better.lean) == (cheap.runs, cheap.lean):  # nothing better is known
                 break
             cheap = better
             moved = move(cheap, theta)
@@ -153,25 +166,33 @@ class PairwiseLandscape(Landscape, eq=False):
     def near(self, theta: Array, weights: Array) -> PairwiseLandscape:
         """The landscape with the shortest series certified around θ; the worst of several replicas decides."""
         errors = self._errors(theta, weights)
-        good = np.flatnonzero(errors <= MOVING / HEADROOM)
-        if good.size:
-            return replace(self, runs=int(good[0]) + 1)
-        return replace(self, runs=len(errors) if errors[-1] <= MOVING else None)
+        for lean, bound in ((True, of_lean_passes(errors)), (False, errors)):
+            good = np.flatnonzero(bound <= MOVING / HEADROOM)
+            if good.size:
+                return replace(self, runs=int(good[0]) + 1, lean=lean)
+        return replace(self, runs=len(errors) if errors[-1] <= MOVING else None, lean=False)
 
     def holds(self, theta: Array, weights: Array) -> bool:
         """Whether the series is certified at θ, or not in use."""
-        return self.runs is None or bool(self._errors(theta, weights)[self.runs - 1] <= MOVING)
+        if self.runs is None:
+            return True
+        errors = self._errors(theta, weights)
+        return bool((of_lean_passes(errors) if self.lean else errors)[self.runs - 1] <= MOVING)
+
+    @property
+    def _plain(self) -> PairwiseLandscape:
+        """The landscape whose series has no length yet."""
+        return replace(self, runs=None, lean=False)
 
     def _errors(self, theta: Array, weights: Array) -> np.ndarray:
         """Bounds of ∇Ψ/S for every length of the series, (orders,)."""
-        bound = _gradient_errors(replace(self, runs=None), theta, weights)
+        bound = _gradient_errors(self._plain, theta, weights)
         return np.asarray(bound).reshape(-1, len(ORDERS)).max(axis=0)
 
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ), by the cheapest certified route."""
-        plain = replace(self, runs=None)
-        risk, error = _series_risk(plain, points, weights)
-        return risk if np.asarray(error).max() <= self.tolerance else _kernel_risk(plain, points, weights)
+        risk, error = _series_risk(self._plain, points, weights)
+        return risk if np.asarray(error).max() <= self.tolerance else _kernel_risk(self._plain, points, weights)
 
     def lost(self, theta: Array) -> np.ndarray:
         """That of the pairwise kernel of σ, and what the nodes of labels miss."""
@@ -188,7 +209,7 @@ class PairwiseLandscape(Landscape, eq=False):
         """How far V, U, ∇Ψ and R may be off, what the series of R leaves out included."""
         found, left = (
             super().errors_at(points, weights),
-            float(_series_risk(replace(self, runs=None), points, weights)[1]),
+            float(_series_risk(self._plain, points, weights)[1]),
         )
         return found._replace(risk=found.risk + (left if left <= self.tolerance else 0.0))
 

@@ -15,6 +15,10 @@ and u_j − c u ⊥ u has length √(1 − c²), so that its length is at most �
 Σ_{k>K} A_k² ≤ t²/(K + 1). S is the size the same sum would have, uncut, were all neurons parallel: the scale to which
 an error of ∇Ψ is compared. The sums over j are bounded for all orders at once, by one matrix product:
     Σ_{j≠i} |c_ij|^K |l_j| t_j ≤ (max_j |c_ij|)^{K−4} Σ_{j≠i} c_ij⁴ |l_j| t_j
+
+A lean pass takes the orders k > 8 in single precision, u = 2^{−24}. Horner's rule multiplies order k by at most
+2(k − 8) + 5 rounded factors, its c^k by k more, so that run r = 1, 2, …, of k = 8r + 1, …, 8r + 8, loses at most
+(24 r + 21) u times what is left after K = 8r.
 """
 
 from __future__ import annotations
@@ -26,11 +30,14 @@ import numpy as np
 from jax import Array
 
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER
-from widelimit.potentials.pair_series import Family, Neurons, tails
+from widelimit.potentials.pair_series import LEAN_ORDER, Family, Neurons, tails
 from widelimit.potentials.square_moments import mean_square_slope
 from widelimit.problem.activations import Activation
 
 ORDERS = np.arange(RUN, SERIES_ORDER + 1, RUN)  # K, for 1, 2, … runs of orders
+
+
+SINGLE = 2.0**-24  # unit roundoff
 
 
 class Bounds(NamedTuple):
@@ -61,3 +68,10 @@ def bounds(family: Family, activation: Activation, at: Neurons, weights: Array, 
         jnp.sum(p * arm(cut, kappa, K) * pull, axis=1),
         jnp.sum(p * arm(whole_cut, 1.0, 0) * ((at.s * whole_cut) @ load)[:, None], axis=0),
     )  # fmt: skip
+
+
+def of_lean_passes(errors: np.ndarray) -> np.ndarray:
+    """The errors of lean passes of 1, 2, … runs from those of passes in double precision, (runs,)."""
+    r = np.arange(1, LEAN_ORDER // RUN)
+    rounded = SINGLE * (24 * r + 21) * errors[: len(r)]
+    return errors[: len(r) + 1] + np.concatenate([[0.0], np.cumsum(rounded)])
