@@ -5,7 +5,9 @@
     θ   theta   (n, D)   full coordinates, or reduced ones, where the noise has a law of its own
     M   rates   (D,)     mobility at time kε
 
-The steps of SGD with the expectation over the sample taken: explicit Euler for the particle flow, order 1.
+The steps of SGD with the expectation over the sample taken: explicit Euler for the particle flow, order 1. Where
+nothing but θ changes from step to step, and many neurons make a gradient dear, small steps are taken many at a time
+(widelimit.dynamics.leaps), with the error of the flows.
 """
 
 from __future__ import annotations
@@ -17,29 +19,32 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from widelimit.dynamics.leaps import descend
 from widelimit.dynamics.methods import GD
 from widelimit.dynamics.rules import Rules, rules_of
-from widelimit.frozen import Frozen
+from widelimit.frozen import Frozen, static
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
-from widelimit.problem.schedules import Steps, steps_of
+from widelimit.problem.schedules import Constant, Steps, steps_of
 from widelimit.solving.clock import Chunk, chunks, whole_steps
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
-from widelimit.solving.replicas import Leg, Plan, mapping_of
+from widelimit.solving.replicas import MANY, Leg, Plan, mapping_of
 from widelimit.solving.streams import streams
 
 STEPS_PER_CALL = 64  # compiled together; after each call progress is reported and the landscape certified again
+LEAPT_PER_CALL = 512  # the same where many steps are one leap
 
 
 class Descent(Frozen, eq=False):
-    """Neurons in their own field, step by step."""
+    """Neurons in their own field, step by step, or in leaps."""
 
     land: Landscape
     rules: Rules
     steps: Steps
     weights: Array
+    leaps: bool = static(default=False)
 
     def step(self, k: Array, theta: Array, key: Array, share: Array) -> Array:
         """θ after a share of step k."""
@@ -56,7 +61,10 @@ class Descent(Frozen, eq=False):
         def body(k: Array, theta: Array) -> Array:
             return self.step(k, theta, key, chunk.share(k))
 
-        return jax.lax.fori_loop(chunk.first, chunk.last, body, theta)
+        if not self.leaps:
+            return jax.lax.fori_loop(chunk.first, chunk.last, body, theta)
+        rates = -2 * self.steps.first * self.rules.rates(0.0)
+        return descend(lambda theta: rates * self.land.self_gradient(theta, self.weights), theta, chunk)
 
     def on(self, land: Landscape) -> Descent:
         """The same descent on another landscape."""
@@ -69,10 +77,13 @@ def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
     theta = initial_neurons(problem, seed, method.n, reduced, replicas)
     weights = jnp.full(method.n, 1 / method.n)
     steps = steps_of(problem.schedule, method.step)
-    descent = Descent(landscape(problem, reduced), rules_of(problem, reduced), steps, weights)
+    rules = rules_of(problem, reduced)
+    alike = isinstance(problem.schedule, Constant) and problem.rates.is_constant and not rules.is_noisy
+    leaps = alike and method.n >= MANY and not reduced and not rules.on_sphere
+    descent = Descent(landscape(problem, reduced), rules, steps, weights, leaps)
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
-        for chunk in chunks(start, stop, method.step, STEPS_PER_CALL):
+        for chunk in chunks(start, stop, method.step, LEAPT_PER_CALL if leaps else STEPS_PER_CALL):
             yield Leg(descent, chunk, chunk.end * method.step)
 
     plan = Plan(legs, streams(seed, "noise", replicas), replicas, mapping_of(theta), descent.land, weights)
