@@ -120,6 +120,16 @@ def test_runs_of_one_problem_share_a_colour_where_there_are_several(pair):
     assert "at $t$ = 0.05" in right.get_title() and not right.child_axes
 
 
+def test_runs_without_a_common_coordinate_show_their_risk_alone(pair):
+    square = wl.neurons.custom(lambda x, theta: theta[0] * (theta[1:] @ x) ** 2, D=4)
+    start = wl.Problem(wl.data.single_index(3, "z**2", samples=64), square, wl.initial.gaussian(0.8))
+    custom = wl.solve(start, wl.GD(n=4, step=0.05), t_end=0.1, save=3)
+    (axes,) = wl.figure(custom, pair[1]).axes
+    assert len(lines_of(axes)) == 2 and "risk" in axes.get_title().lower()
+    with pytest.raises(wl.InputError, match="must share a coordinate"):
+        wl.figure(custom, pair[1], show="density")
+
+
 def test_labels_come_from_a_dictionary_or_by_hand(pair):
     finite, limit = pair
     left = wl.figure({"network": finite, "limit": limit}).axes[0]

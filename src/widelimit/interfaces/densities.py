@@ -46,15 +46,20 @@ class Profile:
         return (self.edges[1:] + self.edges[:-1]) / 2
 
 
+def shared_coordinates(solutions: Sequence[Solution]) -> list[str]:
+    """The coordinates that all solutions have."""
+    first, *others = [coordinates_of(s) for s in solutions]
+    return [c for c in first if all(c in names for names in others)]
+
+
 def shared_coordinate(solutions: Sequence[Solution], wished: str | None = None) -> str:
     """The coordinate that was asked for, or the last one that all solutions have."""
-    names = [coordinates_of(s) for s in solutions]
     if wished is not None:
-        for known in names:
-            require_known("coordinate", wished, known)
+        for solution in solutions:
+            require_known("coordinate", wished, coordinates_of(solution))
         return wished
-    shared = [c for c in names[0] if all(c in others for others in names)]
-    require(bool(shared), "the solutions must share a coordinate", names[0], "solve them with the same keep")
+    shared, first = shared_coordinates(solutions), coordinates_of(solutions[0])
+    require(bool(shared), "the solutions must share a coordinate", first, "solve them with the same keep")
     return shared[-1]
 
 

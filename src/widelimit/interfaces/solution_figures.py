@@ -17,9 +17,10 @@ from widelimit.arguments import words_of
 from widelimit.errors import require, require_count
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.curves import Curve
-from widelimit.interfaces.densities import draw_densities, line_of, shared_coordinate
+from widelimit.interfaces.densities import draw_densities, line_of, shared_coordinate, shared_coordinates
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.series import Series, require_quantity, series, titles_of
+from widelimit.solving.solution import Solution
 
 PANELS = ("risk", "density")
 TIME = r"time $t = k\varepsilon$"
@@ -31,7 +32,7 @@ STEEP = 20.0  # ratio of risks from which they are shown on a logarithmic axis
 class Content:
     """What a figure of solutions shows.
 
-    show        quantities over time, and "density"; None for the risk and the density
+    show        quantities over time, and "density"; None for the risk, and the density of a coordinate that all share
     coordinate  whose density
     times       how many times the density is shown at
     """
@@ -40,10 +41,11 @@ class Content:
     coordinate: str | None = None
     times: int | None = None
 
-    def panels(self, page: Page) -> tuple[str, ...]:
-        """Names of the panels; of the usual two as many as there are axes."""
+    def panels(self, page: Page, solutions: Sequence[Solution]) -> tuple[str, ...]:
+        """Names of the panels; of the usual ones as many as there are axes."""
         if self.show is None:
-            return PANELS if page.given is None else PANELS[: max(1, len(page.given))]
+            usual = PANELS if self.coordinate is not None or shared_coordinates(solutions) else PANELS[:1]
+            return usual if page.given is None else usual[: max(1, len(page.given))]
         names = words_of("show", self.show, 'show=("risk", "r")')
         require(bool(names), "show must name one or more quantities", self.show, 'try show=("risk", "r")')
         return names
@@ -53,7 +55,8 @@ def solution_figure(curves: Sequence[Curve], content: Content, page: Page) -> Fi
     """A panel for each quantity, see `figure`."""
     if content.times is not None:
         require_count("times", content.times, "4")
-    names, solutions = content.panels(page), [c.solution for c in curves]
+    solutions = [c.solution for c in curves]
+    names = content.panels(page, solutions)
     for name in names:
         require_quantity(name, solutions)
     chosen = shared_coordinate(solutions, content.coordinate) if "density" in names else ""
