@@ -19,6 +19,7 @@ FLOORS = (
     "arguments",
     "compiled",
     "on_first_use",
+    "agreement",
     "integrals",
     "frozen",
     "coordinates",

@@ -25,6 +25,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from widelimit.agreement import until_two_agree
 from widelimit.arguments import array_of, instance_of
 from widelimit.errors import is_number, require, shortened
 from widelimit.frozen import Frozen, argument, static
@@ -191,12 +192,8 @@ class Landscape(Frozen, ABC, eq=False):
 
     def climbing(self, theta: Array, allowed: float | None = None, most: float = math.inf) -> list[Landscape]:
         """This landscape and its finer ones up to that of `resolving`."""
-        lands, n, bound = [self], theta.size // theta.shape[-1], self.tolerance if allowed is None else allowed
-        while lands[-1].refinement.climbs and (finer := lands[-1].other) is not None and n * finer.size <= most:
-            if lands[-1].refinement.once(_disagreement, lands[-1], theta) <= bound:
-                break
-            lands.append(finer)
-        return lands
+        bound = self.tolerance if allowed is None else allowed
+        return until_two_agree(self.refinement.climbed(self, _disagreement, theta, most), bound).value
 
     def in_motion(self, theta: Array, headroom: float = 1.0) -> Landscape:
         """The landscape neurons move on, and their risk is taken on: as accurate as solvers are, where affordable."""

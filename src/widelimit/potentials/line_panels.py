@@ -10,13 +10,14 @@ where equal ones would be thousands. Panels of the normal score g end where h = 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from widelimit.agreement import until_two_agree
 from widelimit.integrals import gauss, panel_rule
 from widelimit.problem.activations import General
 from widelimit.problem.activations.kinks import slope_of
@@ -43,23 +44,23 @@ def line_panels(activation: General) -> LinePanels:
     with jax.ensure_compile_time_eval(), np.errstate(all="ignore"):
         jet = on_host(activation), on_host(slope_of(activation))
         near = float(np.abs(jet[0](np.linspace(-4.0, 4.0, 801))).max())
-        edges = _halved(np.unique([*-powers, *activation.bends, 0.0, *powers]), lambda e: _rough(jet, near, e))
+        first = np.unique([*-powers, *activation.bends, 0.0, *powers])
+        edges = until_two_agree(_halved(first, lambda e: _rough(jet, near, e)), 0).value
     if len(edges) > MOST:  # as far out as so many reach
         farthest = float(np.sort(np.abs(edges))[MOST])
     return LinePanels(np.unique([*edges[np.abs(edges) < farthest], *activation.bends]), farthest)
 
 
-def _halved(edges: np.ndarray, rough: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """The edges with panels halved where they are rough; beyond 4 MOST panels only the inner ones."""
+def _halved(edges: np.ndarray, rough: Callable[[np.ndarray], np.ndarray]) -> Iterator[tuple[np.ndarray, int]]:
+    """The edges, again and again with panels halved where they are rough, and how many are; beyond 4 MOST panels only
+    the inner ones."""
     for _ in range(HALVINGS):
         marked = rough(edges)
-        if not marked.any():
-            break
+        yield edges, int(marked.sum())
         edges = np.sort(np.concatenate([edges, ((edges[1:] + edges[:-1]) / 2)[marked]]))
         if len(edges) > 4 * MOST:
             inner = np.sort(np.abs(edges))[2 * MOST]
             edges = edges[np.abs(edges) <= inner]
-    return edges
 
 
 def _rough(jet: tuple[Callable, Callable], near: float, edges: np.ndarray) -> np.ndarray:

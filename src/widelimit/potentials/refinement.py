@@ -2,14 +2,16 @@
 
     error of X = SAFETY · |X − X of the other landscape| + rounding
 
-The other one is finer as a rule. Public functions and moves go on to it until two in a row agree, as long as they may.
+The other one is finer as a rule. Public functions and moves go on to it until two in a row agree, as long as they may:
+the loop is that of widelimit.agreement.
 """
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +21,7 @@ from jax import Array
 if TYPE_CHECKING:
     from widelimit.potentials.landscape import Landscape
 
+Measured = Callable[..., Array]  # a landscape, the other one, θ → how far they are apart
 AFFORDABLE = 2.0**25  # features of all neurons together on a landscape that a dynamics may climb to
 MOVING = 1e-8  # error of V and U, relative to √(R# U) and U, at which neurons move: that of the solvers
 HEADROOM = 10.0  # a landscape is certified with this much to spare where a move begins, so that neurons may move
@@ -84,7 +87,7 @@ class Refinement:
         """The other landscape, made when it is first asked for."""
         return self.make()
 
-    def once(self, measure: Callable[..., Array], land: Landscape, theta: Array) -> float:
+    def once(self, measure: Measured, land: Landscape, theta: Array) -> float:
         """A measure of a landscape, the other one and θ, found once for an array that is asked about again."""
         for known in self._known:
             if known.land() is land and known.theta() is theta:
@@ -92,6 +95,20 @@ class Refinement:
         found = float(measure(land, self.landscape, theta))
         self._known.append(Known(weakref.ref(land), weakref.ref(theta), found))
         return found
+
+    @staticmethod
+    def climbed(
+        land: Landscape, measure: Measured, theta: Array, most: float
+    ) -> Iterator[tuple[list[Landscape], float]]:
+        """A landscape, then with its finer ones, and how far the last of them is from the next by a measure.
+
+        most   numbers computed for all rows of θ together on the finest
+        """
+        lands, n = [land], theta.size // theta.shape[-1]
+        while lands[-1].refinement.climbs and (finer := lands[-1].other) is not None and n * finer.size <= most:
+            yield lands, lands[-1].refinement.once(measure, lands[-1], theta)
+            lands = [*lands, finer]
+        yield lands, math.inf
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Refinement)

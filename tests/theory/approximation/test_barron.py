@@ -89,6 +89,30 @@ def test_the_same_in_two_and_three_dimensions(text, k):
     assert numerical.norm.value == pytest.approx(wl.barron(text, R).norm.value, rel=1e-6)
 
 
+@pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_a_transform_that_changes_its_sign_on_a_sphere_is_within_its_error(k):
+    """f = (1 − |x|²) e^{−|x|²/2} has f̂ = (|ω|² − k + 1) φ(ω): C = S_k (2π)^{−k/2} ∫ ϱ^k |ϱ² − k + 1| e^{−ϱ²/2} dϱ."""
+    area, turn = 2 * math.pi ** (k / 2) / math.gamma(k / 2), math.sqrt(k - 1)
+
+    def ray(rho):
+        return area * (2 * math.pi) ** (-k / 2) * rho**k * abs(rho**2 - k + 1) * math.exp(-(rho**2) / 2)
+
+    exact = quad(ray, 0, turn, epsabs=1e-13)[0] + quad(ray, turn, 40, epsabs=1e-13)[0]
+    square = "+".join(f"x{i}**2" for i in range(1, k + 1))
+    norm = wl.barron(f"(1 - ({square}))*exp(-({square})/2)", radius=1.0).norm
+    assert abs(norm.value - exact) <= norm.error < 1e-3
+
+
+@pytest.mark.parametrize("frequency", [30.0, 1e4])
+def test_narrow_lumps_far_from_the_origin_are_seen(frequency):
+    """(1 + x₁) cos(A x₁) e^{−|x|²/2}: lumps √(1 + v²) φ(v) φ(ω₂)/2 at ω₁ = ±A + v, which do not touch."""
+    v, p = np.polynomial.hermite_e.hermegauss(80)
+    p = p / p.sum()
+    exact = np.sum(p[:, None] * p * np.sqrt(1 + v[:, None] ** 2) * np.hypot(v[:, None] + frequency, v))
+    norm = wl.barron(f"(1 + x1)*cos({frequency}*x1)*exp(-(x1**2 + x2**2)/2)", radius=1.0).norm
+    assert norm.error < 1e-8 * exact and abs(norm.value - exact) <= norm.error + 1e-9 * exact  # of the sum over v
+
+
 def test_the_sine_times_a_gaussian():
     """|g(ω − a) − g(ω + a)|/2 changes its sign at 0 only: C = a."""
     assert wl.barron("sin(2*x)*exp(-x**2/2)", R).norm.value == pytest.approx(2, rel=1e-12)

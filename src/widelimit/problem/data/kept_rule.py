@@ -19,10 +19,12 @@ labels are resolved; whether features are, too, is for a landscape to see, which
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaincinv, ndtr
 
+from widelimit.agreement import in_a_row, until_two_agree
 from widelimit.problem.data.breaks import Breaks, breaks_of
 from widelimit.problem.data.nodes import (
     PANEL,
@@ -67,15 +69,28 @@ def counts_of(target: Target, k: int, d: float, nodes: int | Counts | None) -> C
         degrees = [max((e[i] for e in terms if i < len(e)), default=0) for i in range(k)]
         return tuple(PER_AXIS[k] * 2 ** math.ceil(math.log2(max(1.0, (2 * n + 2) / PER_AXIS[k]))) for n in degrees)
     breaks, counts = breaks_of(target, k), (PER_AXIS[k],) * k
-    moments = _moments(target, iterated_rule(breaks, d, counts))
     for axis in range(k):
-        while counts[axis] < MOST_PER_AXIS[k]:
-            finer = tuple(2 * n if i == axis else n for i, n in enumerate(counts))
-            better = _moments(target, iterated_rule(breaks, d, finer))
-            if np.all(np.abs(better - moments) <= RESOLVED * (math.sqrt(abs(better[1])) + abs(better))):
-                break
-            counts, moments = finer, better
+        doubled = [counts]
+        while doubled[-1][axis] < MOST_PER_AXIS[k]:
+            doubled.append(tuple(2 * n if i == axis else n for i, n in enumerate(doubled[-1])))
+        rules = (_Resolved(c, _moments(target, iterated_rule(breaks, d, c))) for c in doubled)
+        found = until_two_agree(in_a_row(rules, _change), RESOLVED)
+        counts = (found.value.before if found.agreed else found.value.now).counts
     return counts
+
+
+class _Resolved(NamedTuple):
+    """Points of each axis, and E y and E y² with them."""
+
+    counts: Counts
+    moments: np.ndarray
+
+
+def _change(coarse: _Resolved, fine: _Resolved) -> float:
+    """The larger change of E y and E y², relative to themselves and to √(E y²)."""
+    size = math.sqrt(abs(fine.moments[1])) + np.abs(fine.moments)
+    apart = np.abs(fine.moments - coarse.moments)
+    return float(np.max(np.where(apart > 0, apart / np.maximum(size, 1e-300), 0.0)))
 
 
 def other_counts(counts: Counts) -> Counts:

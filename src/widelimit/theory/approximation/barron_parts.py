@@ -65,10 +65,7 @@ def transformed_part(still: Still, terms: dict[Key, complex]) -> NormPart:
             total = total + c * _outer(factors)
         return total
 
-    ranges = []
-    for i in free:
-        spread = [(b[i].imag, (DEEP + n[i]) * math.sqrt(q[i])) for n, q, b in terms]
-        ranges.append((min(a - s for a, s in spread), max(a + s for a, s in spread)))
+    lumps = [sorted({(b[i].imag, (DEEP + n[i]) * math.sqrt(q[i])) for n, q, b in terms}) for i in free]
     order = np.argsort([*free, *fixed])
 
     def waves_of(moment: FirstMoment) -> Waves:
@@ -78,8 +75,8 @@ def transformed_part(still: Still, terms: dict[Key, complex]) -> NormPart:
 
     exact = _closed(terms, len(still)) if not fixed else None
     if exact is not None:
-        return NormPart(WithError(exact, 1e-14 * exact), lambda: waves_of(first_moment(transform, ranges, at)))
-    moment = first_moment(transform, ranges, at)
+        return NormPart(WithError(exact, 1e-14 * exact), lambda: waves_of(first_moment(transform, lumps, at)))
+    moment = first_moment(transform, lumps, at)
     return NormPart(moment.total, lambda: waves_of(moment), TRANSFORM)
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from widelimit.agreement import in_a_row, until_two_agree
 from widelimit.arguments import array_of, instance_of
 from widelimit.errors import require, shortened
 from widelimit.measures import Cloud
@@ -123,14 +124,16 @@ def _limit(means: Means, inputs: Inputs, rates: BlockRates, b: ScalarLaw | None)
     """K of infinitely many neurons; nodes of the law of b are added until they do not matter."""
     if is_exact(b):
         return Kernel(means.over(inputs, rates, levels_of(b, 0.0)), 0.0, means.how)
-    now, change = means.over(inputs, rates, levels_of(b, 0.0, NODES[0], means.kinks)), np.zeros(())
-    for nodes in NODES[1:]:
-        last, before = now, change
-        now = means.over(inputs, rates, levels_of(b, 0.0, nodes, means.kinks))
-        change = np.abs(now - last)
-        if change.max() <= AGREEMENT * np.abs(now).max():
-            return Kernel(now, 0.0, "quadrature")
-    return Kernel(now, np.maximum(change, before), "quadrature")
+    rules = (means.over(inputs, rates, levels_of(b, 0.0, nodes, means.kinks)) for nodes in NODES)
+    found = until_two_agree(in_a_row(rules, _relative), AGREEMENT)
+    now, before, earlier = found.value
+    left = 0.0 if found.agreed else np.maximum(np.abs(now - before), np.abs(before - earlier))
+    return Kernel(now, left, "quadrature")
+
+
+def _relative(before: np.ndarray, now: np.ndarray) -> float:
+    """The largest change of an entry, in units of the largest entry."""
+    return float(np.abs(now - before).max() / max(np.abs(now).max(), 1e-300))
 
 
 def _drawn(problem: Problem, inputs: Inputs, rates: BlockRates) -> Kernel:

@@ -23,11 +23,13 @@ widelimit.theory.noise.gibbs_samples. Reference: [mmn18], section on noisy SGD.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from widelimit.agreement import until_two_agree
 from widelimit.arguments import instance_of
 from widelimit.errors import InputError, require, require_count
 from widelimit.integrals import gauss
@@ -39,7 +41,7 @@ from widelimit.problem.problem import Problem
 from widelimit.theory.noise.far_field import Field, Rays
 from widelimit.theory.noise.gibbs_dual import Integrals
 from widelimit.theory.noise.gibbs_samples import sampled
-from widelimit.theory.noise.panels import DEPTH, PER_PANEL, Panels, covering, refined
+from widelimit.theory.noise.panels import DEPTH, PER_PANEL, Lived, covering, refined
 
 FAINT = 1e-200  # relative density below which a picture shows nothing
 POINTS = {1: 256, 2: 80}  # for each coordinate
@@ -150,7 +152,7 @@ class _Search:
     def field(self) -> Field:
         return self.rays.field
 
-    def panels(self, residuals: list[np.ndarray]) -> tuple[Panels, np.ndarray]:
+    def panels(self, residuals: list[np.ndarray]) -> Lived:
         """The panels in which one of the laws lives, and which of them does."""
         laws = np.stack(residuals, axis=1)
         whole = covering(self.length, self.field.signed, self.points)
@@ -164,25 +166,47 @@ class _Search:
 
     def log_z(self, v: np.ndarray) -> float:
         """log Z(v) from panels of its own."""
-        nodes, weights = self.panels([v])[0].rule(CHECKED)
+        nodes, weights = self.panels([v]).panels.rule(CHECKED)
         exponent = self.field.exponent(nodes.reshape(-1, nodes.shape[-1]), v[:, None])[:, 0] + np.log(weights).ravel()
         return float(np.logaddexp.reduce(exponent))
+
+
+class _Round(NamedTuple):
+    """The law of residuals v on some nodes θ, and the logarithm of the share of mass that may lie outside their box.
+
+    settled   whether another round would change nothing
+    """
+
+    integrals: Integrals
+    v: np.ndarray
+    theta: np.ndarray
+    outside: float
+    settled: bool
 
 
 def _searched(search: _Search, names: tuple[str, ...]) -> Gibbs:
     """The law on the panels in which it lives."""
     here = search.field
-    v = np.zeros(len(here.land.fit.p))
-    search.widened(v)
+    start = np.zeros(len(here.land.fit.p))
+    search.widened(start)
     good = search.length > 0
     require(good, "the regulariser must grow with every coordinate for a Gibbs law", here.land.penalty.regulariser,
             "give every block a weight")  # fmt: skip
+    last, missed, agreed = until_two_agree(_rounds(search, start), CLOSE + ROUNDING * here.beta)
+    if last is None or not (agreed or last.settled):
+        raise InputError(f"the Gibbs law must fit on a grid, got mass beyond {search.length:.3g}: raise the ridge.")
+    law = _result(here, last.integrals, last.v, Cloud(last.theta, last.integrals.weights(last.v)[0], names))
+    return replace(law, gap=law.gap + (missed + float(np.logaddexp(0.0, last.outside))) / here.beta)
+
+
+def _rounds(search: _Search, v: np.ndarray) -> Iterator[tuple[_Round | None, float]]:
+    """Laws on the panels of those before them, and by how much log Z of each is off."""
     met, farthest = [v], FARTHEST * search.length
     for _ in range(ROUNDS):
         panels, lives = search.panels(met)
         nodes, weights = panels.rule()
         theta = nodes.reshape(-1, nodes.shape[-1])
-        integrals = _integrals(here, theta, np.log(weights).ravel() + here.log_volume(theta))
+        integrals = _integrals(search.field, theta, np.log(weights).ravel() + search.field.log_volume(theta))
         v = integrals.solve(met[-1])
         if integrals.gap(v) > STUCK * (1 + abs(integrals.dual(v))):
             search.depth /= 2
@@ -191,16 +215,16 @@ def _searched(search: _Search, names: tuple[str, ...]) -> Gibbs:
             continue
         search.depth = DEPTH
         log_tail, log_z = search.widened(v), integrals.weights(v)[1]
-        missed = abs(search.log_z(v) - log_z)
-        same = np.linalg.norm(v - met[-1]) <= SAME * np.linalg.norm(v)
-        if math.isfinite(log_tail) and (missed < CLOSE + ROUNDING * here.beta or same):
-            law = _result(here, integrals, v, Cloud(theta, integrals.weights(v)[0], names))
-            return replace(law, gap=law.gap + (missed + float(np.logaddexp(0.0, log_tail - log_z))) / here.beta)
-        if search.length > farthest and not math.isfinite(log_tail):
+        if math.isfinite(log_tail):
+            settled = bool(np.linalg.norm(v - met[-1]) <= SAME * np.linalg.norm(v))
+            yield _Round(integrals, v, theta, log_tail - log_z, settled), abs(search.log_z(v) - log_z)
+            if settled:
+                return
+        elif search.length > farthest:
             break
         mass = integrals.weights(v)[0].reshape(len(nodes), -1).sum(axis=1)
         met = [old for old, there in zip(met, lives.T, strict=True) if mass[there].sum() > NOTHING] + [v]
-    raise InputError(f"the Gibbs law must fit on a grid, got mass beyond {search.length:.3g}: raise the ridge.")
+    yield None, math.inf
 
 
 def _integrals(here: Field, theta: np.ndarray, log_mass: np.ndarray) -> Integrals:

@@ -11,16 +11,20 @@ structure at relative distances. With jump_c the largest step of e between neigh
 
     t   last two Legendre coefficients of exp(e) along c        m   largest exp(e) of the block
 
-for one of the laws: t/m is what interpolation in 16 nodes leaves, and a Gauss rule has twice that degree.
+for one of the laws: t/m is what interpolation in 16 nodes leaves, and a Gauss rule has twice that degree. This is not
+the integral of widelimit.integrals, because one set of panels serves many laws and all features; what it leaves is
+measured in widelimit.theory.noise.gibbs, with panels of their own and more nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from widelimit.agreement import until_two_agree
 from widelimit.integrals import gauss
 
 PER_PANEL = 16
@@ -78,6 +82,13 @@ class Panels:
         return Panels(tuple(edges), blocks), parent
 
 
+class Lived(NamedTuple):
+    """Panels, and which law lives in which of their blocks, (B, V)."""
+
+    panels: Panels
+    lives: np.ndarray
+
+
 def covering(reach: float, signed: Sequence[bool], points: int) -> Panels:
     """Panels over |θ_c| ≤ reach, or 0 ≤ θ_c ≤ reach where a coordinate has no sign, with ``points`` nodes or more."""
     count = max(FEWEST, -(-points // PER_PANEL))
@@ -87,8 +98,13 @@ def covering(reach: float, signed: Sequence[bool], points: int) -> Panels:
     return Panels(edges, np.stack([g.ravel() for g in grid], axis=1))
 
 
-def refined(panels: Panels, exponent: Exponent, depth: float = DEPTH) -> tuple[Panels, np.ndarray]:
-    """The blocks in which one of the laws lives, fine enough for every one; and which law lives where, (B, V)."""
+def refined(panels: Panels, exponent: Exponent, depth: float = DEPTH) -> Lived:
+    """The blocks in which one of the laws lives, fine enough for every one; and which law lives where."""
+    return until_two_agree(_halved(panels, exponent, depth), 0).value
+
+
+def _halved(panels: Panels, exponent: Exponent, depth: float) -> Iterator[tuple[Lived, int]]:
+    """The blocks that laws live in, halved again and again, and how many are too coarse; until they are too many."""
     k = panels.blocks.shape[1]
     inside = tuple(range(1, k + 1))
     e, log_z = _on(panels, exponent), -np.inf
@@ -103,13 +119,13 @@ def refined(panels: Panels, exponent: Exponent, depth: float = DEPTH) -> tuple[P
         alive = lives.any(axis=1)
         coarse = (jumps > STEEP) | (_tails(e) * np.exp(np.minimum(largest, 0.0)) > ALLOWED)
         panels, e, coarse = panels.some(alive), e[alive], coarse[:, alive].any(axis=2)
-        if not coarse.any() or len(panels.blocks) > MOST[k]:
-            break
+        yield Lived(panels, lives[alive]), int(coarse.sum())
+        if len(panels.blocks) > MOST[k]:
+            return
         panels, parent = panels.halved(coarse)
         e = e[parent]
         new = np.bincount(parent)[parent] > 1
         e[new] = _on(panels.some(new), exponent)
-    return panels, lives[alive]
 
 
 def _on(panels: Panels, exponent: Exponent) -> np.ndarray:
