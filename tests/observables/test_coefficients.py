@@ -100,6 +100,31 @@ def test_the_error_of_a_coefficient_covers_the_true_one_on_few_nodes(u):
     assert 1e-6 < true <= coefficient_error(case, "h2(z)")(rho)
 
 
+def test_the_error_of_a_coefficient_has_what_the_rules_of_a_function_lose():
+    """u z + rG = S N: E σ(S N) h_2(z) = (u/S)² E σ(S N) h_2(N), by the trapezoidal rule, for a σ that oscillates."""
+    case = problem(wl.data.single_index(INF, "h2(z)"), "sin(x)*tanh(x)")
+    u, r = 1.0, 300.0
+    S, g = math.hypot(u, r), np.linspace(-10, 10, 400_001)
+    p = np.exp(-g * g / 2)
+    p /= p.sum()
+    expected = (u / S) ** 2 * np.sum(p * np.sin(S * g) * np.tanh(S * g) * (g * g - 1)) / math.sqrt(2)
+    rho = Cloud([[1.0, u, r]], [1.0], case.reduced_coordinates)
+    true = abs(coefficient(case, "h2(z)")(rho) - expected)
+    assert 1e-6 < true <= coefficient_error(case, "h2(z)")(rho) < 30 * true
+
+
+@pytest.mark.parametrize(("angle", "r"), [(0.0, 1e-2), (1e-3, 0.1)])
+def test_the_error_of_a_coefficient_has_what_three_axes_miss_of_a_steep_neuron(angle, r):
+    """E tanh(⟨u, z⟩ + rG) z1 = u_1 E tanh'(S N) (Stein), S² = |u|² + r²: one integral over a layer of width 1/S."""
+    case = problem(wl.data.multi_index(INF, 3, "z1*z2*z3"), "tanh")
+    size = 100.0
+    S, u = math.hypot(size, r), size * np.array([math.cos(angle), math.sin(angle), 0.0])
+    slope = quad(lambda t: math.exp(-((t / S) ** 2) / 2) / math.cosh(t) ** 2, -40, 40, epsabs=1e-14)[0]
+    rho = Cloud([[1.0, *u, r]], [1.0], case.reduced_coordinates)
+    true = abs(coefficient(case, "z1")(rho) - u[0] * slope / S / math.sqrt(2 * math.pi))
+    assert 1e-6 < true <= coefficient_error(case, "z1")(rho)
+
+
 def test_a_full_cloud_has_the_coefficients_of_its_reduction():
     case = problem(wl.data.single_index(20, "h2(z)"))
     w = np.random.default_rng(1).normal(size=(5, 21))

@@ -43,7 +43,8 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
 
 
 def coefficient_error(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> Callable[[Measure], float]:
-    """An observer of how far `coefficient` may be off: what finer nodes change, or the spread of random ones.
+    """An observer of how far `coefficient` may be off: what finer nodes change, or the spread of random ones, and what
+    is lost of neurons too long for the rules of σ, or too steep for nodes of several coordinates.
 
     >>> import widelimit as wl
     >>> cube = wl.data.hypercube(float("inf"), "z1 + z1*z2")

@@ -186,20 +186,33 @@ class FeatureLandscape(Landscape, eq=False):
         return cast(FeatureLandscape, self.resolving(points)).projected(points, weights, basis).sum(axis=0)
 
     def project_error(self, rho: Rho, basis: Basis) -> np.ndarray:
-        """How far `project` may be off: the distance to another landscape, or the spread of sets of random nodes."""
+        """How far `project` may be off: the distance to another landscape, or the spread of sets of random nodes; and
+        what no comparison shows, |δ E f g| ≤ √(E g²) ∫ e √U(θ, θ) dρ with e the relative error of every neuron."""
         points, weights = self.measure(rho)
         land = cast(FeatureLandscape, self.resolving(points))
         terms, other = land.projected(points, weights, basis), cast(FeatureLandscape | None, land.other)
+        lost = land.projection_lost(land.lost(points)[:, 0], points, weights, basis)
         if land.sets > 1:
-            return spread_of([terms[nodes] for nodes in land.nodes_of_sets])
+            return spread_of([terms[nodes] for nodes in land.nodes_of_sets]) + lost
         others = terms if other is None else other.projected(points, weights, basis)
-        return apart(terms, others)
+        return apart(terms, others) + lost
+
+    def projection_lost(self, e: np.ndarray, points: Array, weights: Array, basis: Basis) -> np.ndarray:
+        """√(E g²) Σ_j weights_j e_j √U(θ_j, θ_j) for relative errors e (n,)."""
+        root = np.sqrt(weighted(self.masses_of_nodes, basis(np.asarray(self.inputs)) ** 2).sum(axis=0))
+        return root * float(np.asarray(weights) @ (e * np.asarray(self.probe(points))[:, 1]) if e.any() else 0.0)
+
+    @property
+    def masses_of_nodes(self) -> np.ndarray:
+        """The weights of ``inputs``, (J,)."""
+        return np.asarray(self.fit.p)[:: len(self.fit.p) // len(self.inputs)]
 
     def projected(self, points: Array, weights: Array, basis: Basis) -> np.ndarray:
         """p f g at every node."""
-        nodes, p = np.asarray(self.inputs), np.asarray(self.fit.p)
-        step = len(p) // len(nodes)
-        return weighted(p[::step] * np.asarray(self.mean_features(points, weights))[::step], basis(nodes))
+        nodes, p = np.asarray(self.inputs), self.masses_of_nodes
+        return weighted(
+            p * np.asarray(self.mean_features(points, weights))[:: len(self.fit.p) // len(nodes)], basis(nodes)
+        )
 
 
 def weighted(values: np.ndarray, g: np.ndarray) -> np.ndarray:

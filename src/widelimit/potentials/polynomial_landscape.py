@@ -45,6 +45,7 @@ from widelimit.potentials.reduced_landscape import largest_share
 from widelimit.potentials.refinement import Errors, Rung
 from widelimit.potentials.smoothing import smoothed, value
 from widelimit.potentials.square_moments import mean_square
+from widelimit.potentials.thin_layers import KeptNodes, missed
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, MultiIndex
 from widelimit.problem.data.kept_rule import PER_AXIS
@@ -115,18 +116,34 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
         return jnp.outer(e, e) * jnp.sqrt(low * high)
 
     def project_error(self, rho: Rho, basis: Basis) -> np.ndarray:
-        """The distance to twice as many nodes on every axis, or the spread of sets of random ones."""
+        """The distance to twice as many nodes on every axis, or the spread of sets of random ones; and what no
+        comparison shows."""
         points, weights = self.measure(rho)
-        terms, k = self.projected(points, weights, basis), self.inputs.shape[1]
+        terms, k, e = self.projected(points, weights, basis), self.inputs.shape[1], self.lost(points)[:, 0]
         if k > max(PER_AXIS):
-            return spread_of(np.array_split(terms, SCRAMBLINGS))
+            return spread_of(np.array_split(terms, SCRAMBLINGS)) + self.projection_lost(e, points, weights, basis)
         z, p = tensor([symmetric_rule(2 * PER_AXIS[k], normal_half)] * k)
         finer = replace(self, inputs=jnp.asarray(z), masses=jnp.asarray(p))
-        return apart(terms, finer.projected(points, weights, basis))
+        _, b, w = map(np.asarray, self.penalty.columns.split(points))
+        thin = missed(self.sigma, (self.kept_nodes, finer.kept_nodes), b, w[:, :-1], np.maximum(w[:, -1], 0.0))[:, 0]
+        lost = self.projection_lost(e + thin, points, weights, basis)
+        return apart(terms, finer.projected(points, weights, basis)) + lost
+
+    @property
+    def masses_of_nodes(self) -> np.ndarray:
+        """The weights of ``inputs``, (J,)."""
+        return np.asarray(self.masses)
+
+    @property
+    def kept_nodes(self) -> KeptNodes:
+        """The nodes at which f is known."""
+        return KeptNodes(self.inputs, self.masses, jnp.ones_like(self.masses), None, math.inf)
 
     def projected(self, points: Array, weights: Array, basis: Basis) -> np.ndarray:
         """p f g at every node."""
-        return weighted(np.asarray(self.masses * self.network(points, weights)), basis(np.asarray(self.inputs)))
+        return weighted(
+            self.masses_of_nodes * np.asarray(self.network(points, weights)), basis(np.asarray(self.inputs))
+        )
 
     @jax.jit
     def network(self, points: Array, weights: Array) -> Array:
