@@ -17,6 +17,7 @@ from widelimit.experiments.sweep_axes import axes_of
 from widelimit.experiments.sweep_points import Way, bunches_of
 from widelimit.interfaces.cli import run
 from widelimit.solving.whole_files import _host
+from widelimit_benchmarks import engine_speed
 
 AXES = {"seed": {"seeds": 5}}
 
@@ -175,3 +176,12 @@ def test_the_engine_takes_less_than_thirty_milliseconds_for_a_run():
         each = (time.perf_counter() - began) / 1000
     print(f"{1000 * each:.1f} ms for a run")
     assert found.counts == {"done": 1000} and each < 0.03
+
+
+@pytest.mark.speed
+def test_an_engine_costs_less_than_thirty_milliseconds_a_run_and_its_driver_no_memory():
+    """On an idle machine with two cores. A run is a few arrays in the dataset: far less than its record of 16 kB."""
+    few, many = (engine_speed.measure_apart(runs) for runs in (200, 1000))
+    print(few, many)
+    assert many["overhead"] < 30
+    assert many["peak"] - few["peak"] < 800 * 16 / 2**10

@@ -44,7 +44,9 @@ else:
 BLOCK = 512  # points in hand at one time in this process
 TASKS = 64  # at least so many bunches, if there are as many points
 PATIENCE = 5.0  # seconds for a scheduler to answer
+START = 60.0  # seconds for workers of its own to start
 ONE_CORE = dict.fromkeys(("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+WORKER = ("--nthreads=1", "--no-dashboard", "--preload", __name__)  # ready before it takes anything
 TOKEN = "sweep"
 LOGGERS = ("distributed", "distributed.client", "asyncio", "tornado", "tornado.application")  # Dask gives each a level
 SILENT = {"DASK_LOGGING__DISTRIBUTED": "critical"}
@@ -117,7 +119,10 @@ class Engine:
                     f"a sweep needs a Dask scheduler that answers, got none at {address!r}: start one with "
                     f"dask scheduler, or drop --scheduler ({client})."
                 )
-            yield stack.enter_context(client)
+            stack.enter_context(client)
+            if self.workers is not None:
+                _wait_for(self.workers, client)
+            yield client
 
 
 @dataclass(frozen=True)
@@ -242,12 +247,22 @@ def _own_cluster(workers: int) -> Iterator[str]:
         distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=":0", silence_logs=silent) as cluster,
         contextlib.ExitStack() as stack,
     ):
-        worker = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, "--nthreads=1", "--no-dashboard"]
-        for _ in range(workers):
-            process = subprocess.Popen(worker, env={**os.environ, **ONE_CORE, **SILENT}, start_new_session=True)
-            stack.callback(process.wait)
-            stack.callback(process.terminate)
+        worker = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, *WORKER]
+        started = [subprocess.Popen(worker, env={**os.environ, **ONE_CORE, **SILENT}, start_new_session=True)
+                   for _ in range(workers)]  # fmt: skip
+        for end in (subprocess.Popen.wait, subprocess.Popen.terminate):  # all are told to end before one is waited for
+            for process in started:
+                stack.callback(end, process)
         yield cluster.scheduler_address
+
+
+def _wait_for(workers: int, client: distributed.Client) -> None:
+    """Wait until the workers are there: the first to come would take all that is sent before the others do."""
+    with contextlib.suppress(TimeoutError):
+        client.wait_for_workers(workers, timeout=START)
+    there = len(client.nthreads())
+    do = "try dask worker in a terminal, which says why"
+    require(there > 0, f"workers must start within {START:g} seconds", f"{there} of {workers}", do)
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from widelimit.experiments import spec_reading as names
 from widelimit.problem.neurons import ridge
 from widelimit.problem.problem import Problem
 from widelimit.solving.settings import Settings
-from widelimit.solving.whole_files import check_seal
+from widelimit.solving.whole_files import sealed
 
 Plain = float | int | str | bool | None
 SHORT = ("", "method.", "run.", "problem.")  # where a short name is looked for first
@@ -61,7 +61,7 @@ def entry_of(path: Path) -> Entry:
     """The entry of a record; one that cannot be read says why."""
     name = path.name.partition(".")[0]
     try:
-        check_seal(path)
+        sealed(path)
         with h5py.File(path, "r") as file:
             about = {key: _plain(file.attrs[key]) for key in ATTRIBUTES}
             return Entry(name, {**fields_of(str(about["spec"])), **_ending(about, file)})

@@ -31,7 +31,7 @@ from widelimit.frozen import OfArrays
 from widelimit.problem.problem import Problem
 from widelimit.solving.driver import Request
 from widelimit.solving.solution import Solution
-from widelimit.solving.whole_files import check_seal, read_record, write_record, write_whole
+from widelimit.solving.whole_files import read_record, sealed, write_record, write_whole
 from widelimit.solving.written import toml_of
 
 FORMAT = 1
@@ -214,7 +214,7 @@ def digest_of(problem: Problem) -> str:
 
 def _is_whole(path: Path) -> bool:
     try:
-        check_seal(path)
+        sealed(path)
     except InputError:
         return False
     return True

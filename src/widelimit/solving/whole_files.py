@@ -14,28 +14,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import itertools
 import os
 import platform
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from widelimit.errors import InputError
-from widelimit.on_first_use import OnFirstUse
-
-if TYPE_CHECKING:
-    import xarray as xr
-else:
-    xr = OnFirstUse("xarray")
+from widelimit.solving.netcdf import Datasets, datasets_in, netcdf_of
 
 MARK = b"\nwidelimit record, sha256 "
 SEAL = len(MARK) + 64
 COUNT = itertools.count()
 PART = re.compile(r"\.(?P<name>.+?)(\.(?P<host>[^.]*)\.(?P<process>\d+)\.\d+\.part(\.\w+)?|\.part)")
-Datasets = Mapping[str, "xr.Dataset"]  # by the name of their group; the first group is "/"
 
 
 def write_whole(target: Path, write: Callable[[Path], object], ending: str = "") -> Path:
@@ -56,7 +48,9 @@ def write_whole(target: Path, write: Callable[[Path], object], ending: str = "")
 
 def part_beside(target: Path, ending: str = "") -> Path:
     """A new name for a part of the target; parts that processes which are gone have left are removed."""
-    for path in target.parent.glob(f".{glob_escaped(target.name)}*.part*"):
+    with os.scandir(target.parent) as files:
+        parts = [Path(file.path) for file in files if file.name.startswith(f".{target.name}.")]
+    for path in parts:
         if part_of(path) == target.name and _is_stale(path):
             path.unlink(missing_ok=True)
     return target.with_name(f".{target.name}.{_host()}.{os.getpid()}.{next(COUNT)}.part{ending}")
@@ -72,11 +66,6 @@ def _settle(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def glob_escaped(name: str) -> str:
-    """A name in which no character is a pattern."""
-    return re.sub(r"([*?[])", r"[\1]", name)
 
 
 def part_of(path: Path) -> str | None:
@@ -107,12 +96,7 @@ def _is_stale(path: Path) -> bool:
 
 def write_record(target: Path, datasets: Datasets) -> Path:
     """Write datasets as the groups of one NetCDF file with a seal, whole or not at all."""
-    body = io.BytesIO()  # HDF5 ends the process if a disk is full under it
-    for i, (group, dataset) in enumerate(datasets.items()):
-        store = xr.backends.H5NetCDFStore.open(body, mode="a" if i else "w", group=group, lock=False)
-        dataset.dump_to_store(store)  # to_netcdf asks a Dask cluster for a lock, if it finds itself in one
-        store.close()
-    contents = body.getbuffer()
+    contents = netcdf_of(datasets)
     digest = hashlib.sha256(contents).hexdigest()
 
     def write(path: Path) -> None:
@@ -125,26 +109,26 @@ def write_record(target: Path, datasets: Datasets) -> Path:
 
 def read_record(path: str | os.PathLike) -> Datasets:
     """What `write_record` wrote; anything else, and any damage, is an InputError."""
-    check_seal(path)
+    contents = sealed(path)
     try:
-        with contextlib.ExitStack() as stack:
-            groups = xr.open_groups(path, engine="h5netcdf")
-            return {group: stack.enter_context(dataset).load() for group, dataset in groups.items()}
+        return datasets_in(contents)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise _unreadable(path, f"it is no NetCDF file ({str(error).partition(chr(10))[0]})") from None
 
 
-def check_seal(path: str | os.PathLike) -> None:
-    """Raise an InputError unless a record has the bytes it was written with."""
+def sealed(path: str | os.PathLike) -> bytes:
+    """The bytes of a record; an InputError unless they are those it was written with."""
     try:
         contents = Path(path).read_bytes()
     except OSError as error:
         raise _unreadable(path, error.strerror or "it cannot be read") from None
-    body, seal = contents[:-SEAL], contents[-SEAL:]
+    whole = memoryview(contents)
+    body, seal = whole[:-SEAL], bytes(whole[-SEAL:])
     if not seal.startswith(MARK):
         raise _unreadable(path, "it has no seal at its end, so it is cut short, or another program wrote it")
     if hashlib.sha256(body).hexdigest().encode() != seal[len(MARK) :]:
         raise _unreadable(path, "it is damaged, its bytes do not have the checksum they were written with")
+    return contents
 
 
 def _unreadable(path: str | os.PathLike, why: str) -> InputError:
