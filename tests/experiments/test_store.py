@@ -16,6 +16,7 @@ from widelimit.experiments.exporting import export
 from widelimit.experiments.store import BEGUN, HEAD
 from widelimit.experiments.store_index import INDEX
 from widelimit.interfaces.cli import run
+from widelimit.solving import adaptive
 from widelimit.solving.whole_files import read_record
 
 METHOD = wl.SGD(6, 0.003)
@@ -147,7 +148,8 @@ def test_a_checkpoint_between_two_saves_is_one(tmp_path):
     ],
 )
 def test_an_adaptive_flow_killed_between_two_calls_of_its_solver_goes_on_to_the_same_bits(method, tmp_path):
-    """Stability holds the steps back: several calls between two saves."""
+    """Stability holds the steps back: several calls between two saves, but for the implicit scheme, which takes over
+    before the first unless it is forbidden."""
     asked = wl.Problem(problem().data, problem().neuron, problem().initial)
     whole = wl.solve(asked, method, 6e3, save=[3e3, 6e3])
     store, between = wl.Store(tmp_path), []
@@ -160,7 +162,30 @@ def test_an_adaptive_flow_killed_between_two_calls_of_its_solver_goes_on_to_the_
             dataset = read_record(path)["/"]
             between.append((dataset.sizes["time"], "state_midway_0" in dataset))
             assert len(between) < 20  # every life gets further
-    assert {(0, True), (1, True)} <= set(between)
+    assert {(0, True), (int(method.stiff is False), True)} <= set(between)
+    same(found, whole)
+
+
+@pytest.mark.parametrize("few", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_run_killed_while_its_twin_moves_goes_on_to_the_same_bits(few, tmp_path, monkeypatch):
+    """MeanField waits at a save for its twin of half as many points, which makes several calls; also where a call has
+    few steps, since there are many points."""
+    if few:
+        monkeypatch.setattr(adaptive, "SIZE", 3)
+        monkeypatch.setattr(adaptive, "STEPS_PER_CALL", {False: 800, True: 80})
+    asked, method = wl.Problem(problem().data, problem().neuron, problem().initial), wl.MeanField(8, stiff=False)
+    whole = wl.solve(asked, method, 6e3, save=[3e3, 6e3])
+    store, beside = wl.Store(tmp_path), []
+    while True:
+        try:
+            found = wl.solve(asked, method, 6e3, save=[3e3, 6e3], store=Dying(store, 1))
+            break
+        except Killed:
+            (path,) = tmp_path.glob(f"*{BEGUN}")
+            dataset = read_record(path)["/"]
+            beside.append((dataset.sizes["time"], "state_twin_at" in dataset, "state_twin_midway_0" in dataset))
+            assert len(beside) < 60  # every life gets further
+    assert {(0, True, True), (1, True, True)} <= set(beside)
     same(found, whole)
 
 

@@ -13,10 +13,11 @@ import widelimit as wl
 from widelimit.dynamics.nonlinear_flow import Passive
 from widelimit.dynamics.particle_flow import Interacting
 from widelimit.dynamics.rules import rules_of
+from widelimit.dynamics.solve import DYNAMICS
 from widelimit.errors import GaveUp
 from widelimit.solving import adaptive
 from widelimit.solving.adaptive import Adaptive, Reached, SchemeChoice, SmoothPlan, Solver, Span
-from widelimit.solving.replicas import Leg
+from widelimit.solving.progress import silent
 from widelimit.solving.rosenbrock import Rodas
 
 KINKED = wl.activations.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)])
@@ -231,7 +232,25 @@ def test_a_leg_of_many_calls_is_compiled_once(monkeypatch):
 def test_a_replica_that_has_arrived_does_not_stop_the_others():
     """A call in which the first of two replicas was at the end before: it takes no step, and that is no failure."""
     plan = SmoothPlan(lambda start, stop: iter(()), None, 2, scheme=SchemeChoice(stiff=True))
-    leg = Leg(None, Span(0.0, 5.0), 5.0)
-    plan._go_on(None, Reached(None, np.array([5.0, 3.0]), np.array([0, 6])), np.array([5.0, 2.0]), leg, 6)
+    before, span = np.array([5.0, 2.0]), Span(0.0, 5.0)
+    assert plan._pace(Reached(None, np.array([5.0, 3.5]), np.array([0, 6])), before, span, 6) == 0.25
     with pytest.raises(GaveUp, match="gave up"):
-        plan._go_on(None, Reached(None, np.array([5.0, 2.0]), np.array([0, 0])), np.array([5.0, 2.0]), leg, 6)
+        plan._pace(Reached(None, np.array([5.0, 2.0]), np.array([0, 0])), before, span, 6)
+
+
+def test_calls_of_few_steps_get_as_far_as_long_ones(monkeypatch):
+    """Of a state that counts as large a call has a few steps, the first as long as those before: about as many in all,
+    and the same flow to its tolerance."""
+    problem = wl.Problem(wl.data.gaussian_classes(9, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0), ridge=0.1)
+
+    def solved():
+        run = DYNAMICS[wl.MeanField](wl.MeanField(6, check=False, stiff=False), problem, 0, None)
+        return np.asarray(run.advance(run.state, 0.0, 40.0, silent)), run.memory.steps
+
+    whole, steps = solved()
+    monkeypatch.setattr(adaptive, "SIZE", 0)
+    for least in (3, 2):
+        monkeypatch.setattr(adaptive, "LEAST", least)
+        pieces, many = solved()
+        np.testing.assert_allclose(pieces, whole, rtol=0, atol=1e-6)
+        assert many < 1.5 * steps

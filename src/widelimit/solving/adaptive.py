@@ -38,6 +38,9 @@ from widelimit.solving.rosenbrock import Rodas
 
 MAX_STEPS = 200_000  # between two saves
 STEPS_PER_CALL = {False: 1000, True: 100}  # explicit, implicit
+SIZE = 20_000  # numbers in a state, beyond which a call has fewer steps: so that it ends within about a minute
+LEAST = 3  # steps of a call
+SHORTER = 0.01  # the first step of a call after one in which none was accepted
 LIMITED = 2.0  # Tsit5 is stable up to hΛ = 3.3
 MANY = 20_000  # steps still to go at which the implicit scheme is tried whatever holds the explicit one back
 NOT_FINITE = "a velocity is not finite: start elsewhere, or shorten t_end"
@@ -47,18 +50,21 @@ POWERS = 30  # of the power iteration
 
 
 class Solver(Frozen):
-    """Tolerances of the adaptive solver, per step, and whether it is implicit; None: it decides by itself."""
+    """Tolerances of the adaptive solver, per step, whether it is implicit (None: it decides by itself), and how many
+    steps a call has at most."""
 
     rtol: float
     atol: float
     stiff: bool | None = static()
+    most: int = static(default=STEPS_PER_CALL[False])
 
 
 class Span(NamedTuple):
-    """From where to where, on the clock or in time."""
+    """From where to where, on the clock or in time, and the first step, if it is known."""
 
     start: float
     stop: float
+    step: float | None = None
 
 
 class Reached(NamedTuple):
@@ -70,10 +76,12 @@ class Reached(NamedTuple):
 
 
 class Midway(NamedTuple):
-    """Between two calls of a leg: how far the solver has come, and the steps of the leg so far."""
+    """Between two calls of a leg: how far the solver has come, the steps of the leg so far, and the first of the next
+    call, 0 if it is not known."""
 
     reached: Reached
     taken: int
+    step: float
 
 
 class Tsit5Inside(diffrax.Tsit5):
@@ -99,19 +107,21 @@ class Adaptive(Frozen, eq=False):
         """The same flow on another landscape, with the same scheme."""
         return replace(self, flow=self.flow.on(land))
 
-    def by(self, stiff: bool) -> Adaptive:
-        """The same flow by the explicit or the implicit scheme, which knows no kinks narrower than it resolves."""
+    def by(self, stiff: bool, size: int = 0) -> Adaptive:
+        """The same flow by the explicit or the implicit scheme, which knows no kinks narrower than it resolves; calls
+        are those of states of so many numbers."""
         floor = KINK * self.solver.rtol if stiff else 0.0
-        return replace(self, flow=self.flow.floored(floor), solver=replace(self.solver, stiff=stiff))
+        solver = replace(self.solver, stiff=stiff, most=steps_per_call(stiff, size))
+        return replace(self, flow=self.flow.floored(floor), solver=solver)
 
     def move(self, begun: Reached, keys: State, leg: Span) -> Reached:
         """How far the steps of one call get."""
         term: diffrax.ODETerm = diffrax.ODETerm(cast("VectorField", self.flow.velocity))
         stiff, (state, at, _) = bool(self.solver.stiff), begun
         solution = diffrax.diffeqsolve(
-            term, Rodas(self.flow) if stiff else Tsit5Inside(flow=self.flow), at, leg.stop, None, state,
+            term, Rodas(self.flow) if stiff else Tsit5Inside(flow=self.flow), at, leg.stop, leg.step, state,
             stepsize_controller=diffrax.PIDController(rtol=self.solver.rtol, atol=self.solver.atol),
-            max_steps=STEPS_PER_CALL[stiff], throw=False, saveat=diffrax.SaveAt(t1=True),
+            max_steps=self.solver.most, throw=False, saveat=diffrax.SaveAt(t1=True),
         )  # fmt: skip
         state, (at,) = jax.tree.map(lambda y: y[0], solution.ys), solution.ts
         done = solution.result == diffrax.RESULTS.successful
@@ -128,6 +138,16 @@ class Adaptive(Frozen, eq=False):
 
         start = jax.tree.map(lambda y: jnp.sin(1.0 + jnp.arange(y.size)).reshape(y.shape), at.state)
         return jax.lax.fori_loop(0, POWERS, times, (start, jnp.zeros(())))[1]
+
+
+def steps_per_call(stiff: bool, size: int) -> int:
+    """How many steps a call has at most, for a state of so many numbers. The clock has no say: a run that goes on after
+    a stop makes the same calls.
+
+    >>> steps_per_call(False, 400), steps_per_call(False, 10**6), steps_per_call(True, 10**7)
+    (1000, 20, 3)
+    """
+    return max(LEAST, min(STEPS_PER_CALL[stiff], STEPS_PER_CALL[stiff] * SIZE // max(size, 1)))
 
 
 def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop: float) -> Iterator[Leg]:
@@ -201,38 +221,49 @@ class SmoothPlan(Plan):
         """The state after a leg, on another landscape if one is given; not finite if a velocity is not."""
         dynamics = cast("Adaptive", leg.dynamics if land is None else leg.dynamics.on(land))
         span, pause = leg.numbers, None if leg.pauses is None else next(leg.pauses, None)
-        begun = Midway(Reached(state, jnp.full(self._lead, span.start, float), jnp.zeros(self._lead, int)), 0)
-        now, taken = self.scheme.midway or begun
+        size = sum(np.size(leaf) for leaf in jax.tree.leaves(state))
+        begun = Midway(Reached(state, jnp.full(self._lead, span.start, float), jnp.zeros(self._lead, int)), 0, 0.0)
+        now, taken, step = self.scheme.midway or begun
         self.scheme.midway = None
         while True:
             before, stiff = np.asarray(now.at), self.scheme.stiff
+            if size > SIZE and step:  # a call of few steps cannot afford to find out how long they may be
+                span = span._replace(step=step)
             if self._mapping == "apart":
-                now = self._over_the_cores(leg._replace(dynamics=dynamics.by(stiff)), now)
+                now = self._over_the_cores(leg._replace(dynamics=dynamics.by(stiff, size), numbers=span), now)
             else:
-                now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff), now, self.keys, span)
+                now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff, size), now, self.keys, span)
             steps = int(np.asarray(now.steps).max())
             self.scheme.steps += steps
             if not all_finite(now) or bool(np.all(np.asarray(now.at) >= span.stop)):
                 return now.state
             taken += steps
-            self._go_on(dynamics, now, before, leg, taken)
+            pace = self._pace(now, before, span, taken)
+            step = pace or SHORTER * (step or span.stop - span.start)
+            regular = STEPS_PER_CALL[stiff]  # a choice costs as much as many steps
+            if self.scheme.open and (size <= SIZE or taken // regular > (taken - steps) // regular):
+                self._choose(dynamics, now, before, leg, pace)
             if pause is not None:
-                self.scheme.midway = Midway(now, taken)
+                self.scheme.midway = Midway(now, taken, step)
                 pause()
                 self.scheme.midway = None
 
-    def _go_on(self, dynamics: Adaptive, now: Reached, before: np.ndarray, leg: Leg, taken: int) -> None:
-        """Choose the scheme of the next call, or give up; replicas that were at the end before have no say."""
-        reached, under_way = float(np.min(now.at)), before < leg.numbers.stop
+    def _pace(self, now: Reached, before: np.ndarray, span: Span, taken: int) -> float:
+        """The mean step of the last call of so many steps in all, the shortest of all replicas, or give up; replicas
+        that were at the end before have no say."""
         paces = (np.asarray(now.at) - before) / np.maximum(now.steps, 1)
-        pace = float(np.min(paces, where=under_way, initial=math.inf))
+        pace = float(np.min(paces, where=before < span.stop, initial=math.inf))
         if taken >= MAX_STEPS or (self.scheme.stiff and not pace > 0):
             raise GaveUp(f"the solver gave up after {taken} steps: raise rtol and atol, or shorten t_end")
-        if self.scheme.open:
-            mapping = "in turn" if self._mapping == "apart" else self._mapping
-            rates = np.asarray(compiled(Adaptive.rate, mapping)(dynamics.by(False), now, self.keys, leg.numbers))
-            rate = float(np.max(rates, where=under_way, initial=0.0))
-            self.scheme.reconsider(pace, rate, leg.numbers.stop - reached, leg.end)
+        return pace
+
+    def _choose(self, dynamics: Adaptive, now: Reached, before: np.ndarray, leg: Leg, pace: float) -> None:
+        """Choose the scheme of the next call."""
+        reached, under_way = float(np.min(now.at)), before < leg.numbers.stop
+        mapping = "in turn" if self._mapping == "apart" else self._mapping
+        rates = np.asarray(compiled(Adaptive.rate, mapping)(dynamics.by(False), now, self.keys, leg.numbers))
+        rate = float(np.max(rates, where=under_way, initial=0.0))
+        self.scheme.reconsider(pace, rate, leg.numbers.stop - reached, leg.end)
 
     @property
     def _lead(self) -> tuple[int, ...]:

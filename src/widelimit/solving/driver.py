@@ -20,10 +20,10 @@ from widelimit.frozen import Value
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
 from widelimit.solving.devices import at_work, spread
-from widelimit.solving.progress import progress_bar, silent
-from widelimit.solving.protocol import Run, State
+from widelimit.solving.progress import progress_bar
+from widelimit.solving.protocol import Run, State, Tick
 from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
-from widelimit.solving.resuming import AT, PREFIX, Stand, midway_of, recalled, remind
+from widelimit.solving.resuming import AT, PREFIX, Behind, Stand, midway_of, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
 from widelimit.solving.streams import stream
@@ -96,7 +96,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
         book.restore(before)
         remind(run, here.memory, here.midway)
         if twin is not None:
-            remind(twin.run, here.twin.memory)
+            remind(twin.run, here.twin.memory, None if here.behind is None else here.behind.midway)
     told, spent = ("", 0.0) if before is None else (str(before.attrs["notes"]), float(before.attrs["wall_time"]))
 
     def record(here: Stand, outcome: str, advice: str) -> Solution:
@@ -113,6 +113,11 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
             if state is not None:
                 keep(here._replace(state=state, memory=recalled(run), at=t, midway=midway_of(run)))
 
+        def beside(t: float, state: State | None = None) -> None:
+            if state is not None and twin is not None:  # the run waits for its twin, which is at t
+                held = there.twin._replace(state=state, memory=recalled(twin.run))
+                keep(there._replace(twin=held, behind=Behind(t, midway_of(twin.run))))
+
         try:
             for t in times_of(settings, run)[here.saves :]:
                 now = book.saves.times[-1] if here.saves else 0.0
@@ -121,7 +126,8 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
                 if not is_possible(book, moved, risk):
                     outcome, advice = "diverged", run.advice
                     break
-                held = None if twin is None else twin.moved(here.twin, now, t, risk)
+                there = here._replace(state=moved, memory=recalled(run), at=t, midway=None)
+                held = None if twin is None else twin.moved(there, now, risk, beside)
                 book.save(t, moved, risk, 0.0 if held is None else held.away)
                 here = Stand(moved, recalled(run), held, here.saves + 1, t)
                 if t < settings.t_end:
@@ -188,12 +194,14 @@ class _Twin:
         """At the start."""
         return _Held(self.run.state, recalled(self.run))
 
-    def moved(self, held: _Held, now: float, t: float, risk: np.ndarray) -> _Held:
-        """At a later time, at which the risk of the run is known; a twin whose solver gives up tells no error."""
+    def moved(self, here: Stand, now: float, risk: np.ndarray, tick: Tick) -> _Held:
+        """At the time of the run, whose risk is known there, from that of the last save; a twin whose solver gives up
+        tells no error."""
+        held, start = here.twin, now if here.behind is None else here.behind.at
         if np.isnan(held.away).any():
             return held
         try:
-            state = self.run.advance(held.state, now, t, silent) if t > now else held.state
+            state = self.run.advance(held.state, start, here.at, tick) if here.at > start else held.state
         except GaveUp:
             return held._replace(away=np.full_like(risk, np.nan))
         distance = self.times * np.abs(self.book.risk(state) - risk)

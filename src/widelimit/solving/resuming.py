@@ -3,6 +3,8 @@
     state_0, state_1, …     the leaves of the state and of what goes with it, in the order of JAX, if it was interrupted
     state_at                its time, of the last save or later
     state_midway_0, …       how far the solver of a flow had come from there, if it was between two calls
+    state_twin_at           the time of the state of its twin, if that was behind: the run then waits at ``state_at``
+    state_twin_midway_0, …  how far the solver of the twin had come from there
 
 Every dynamics goes from save to save, between saves from leg to leg, and an adaptive flow from call to call in a leg.
 So a run that goes on from the state at the end of one makes the same compiled calls as one that was never stopped. What
@@ -27,6 +29,14 @@ from widelimit.solving.recorder import Variable
 
 PREFIX = "state_"
 AT, MIDWAY = f"{PREFIX}at", f"{PREFIX}midway_"
+TWIN_AT, TWIN_MIDWAY = f"{PREFIX}twin_at", f"{PREFIX}twin_midway_"
+
+
+class Behind(NamedTuple):
+    """Where the twin of a run is while the run waits for it: the time of its state, and how far beyond it has come."""
+
+    at: float
+    midway: Midway | None
 
 
 class Stand(NamedTuple):
@@ -38,6 +48,7 @@ class Stand(NamedTuple):
     saves   how many are behind it
     at      the time of the state: that of the last save, or later
     midway  how far beyond it a flow has come, None if not at all
+    behind  where its twin is on the way there, None if it stands at the last save
     """
 
     state: State
@@ -46,24 +57,34 @@ class Stand(NamedTuple):
     saves: int
     at: float
     midway: Midway | None = None
+    behind: Behind | None = None
 
     def variables(self) -> dict[str, Variable]:
         """The leaves, as variables of a dataset."""
-        parts = {PREFIX: self[:3], MIDWAY: self.midway}
+        twin_at, twin_midway = self.behind or (None, None)
+        parts = {PREFIX: self[:3], MIDWAY: self.midway, TWIN_MIDWAY: twin_midway}
         leaves = {f"{name}{i}": leaf for name, part in parts.items() for i, leaf in enumerate(jax.tree.leaves(part))}
         found: dict[str, Variable] = {
             name: (tuple(f"{name}_{k}" for k in range(np.ndim(leaf))), np.asarray(leaf), {})
             for name, leaf in leaves.items()
         }
-        return {**found, AT: ((), np.asarray(self.at), {})}
+        times = {AT: self.at} if twin_at is None else {AT: self.at, TWIN_AT: twin_at}
+        return {**found, **{name: ((), np.asarray(t), {}) for name, t in times.items()}}
 
     def reached(self, dataset: xr.Dataset) -> Stand:
         """Where a record stands; this is where its run began."""
         state, memory, twin = _read(self[:3], dataset, PREFIX)
         at = float(dataset[AT] if AT in dataset else dataset["time"].values[-1])
-        begun = Midway(Reached(self.state, jnp.zeros(()), jnp.zeros((), int)), 0)
-        midway = _read(begun, dataset, MIDWAY) if f"{MIDWAY}0" in dataset else None
-        return Stand(state, memory, twin, dataset.sizes["time"], at, midway)
+        midway, behind = _midway(self.state, dataset, MIDWAY), None
+        if TWIN_AT in dataset:
+            behind = Behind(float(dataset[TWIN_AT]), _midway(self.twin.state, dataset, TWIN_MIDWAY))
+        return Stand(state, memory, twin, dataset.sizes["time"], at, midway, behind)
+
+
+def _midway(state: State, dataset: xr.Dataset, prefix: str) -> Midway | None:
+    """Where a solver was between two calls, if it was; the state is that at the beginning of the run."""
+    begun = Midway(Reached(state, jnp.zeros(()), jnp.zeros((), int)), 0, 0.0)
+    return _read(begun, dataset, prefix) if f"{prefix}0" in dataset else None
 
 
 def _read(like: State, dataset: xr.Dataset, prefix: str) -> State:
