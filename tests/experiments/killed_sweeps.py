@@ -5,6 +5,7 @@ python tests/experiments/killed_sweeps.py 100 4   the same, where four runs go t
 """
 
 import asyncio
+import contextlib
 import hashlib
 import itertools
 import multiprocessing
@@ -100,11 +101,19 @@ class Processes:
         return process
 
     def driver(self, folder, together=1):
+        self.wait()
         return self.start(driver, self.port, str(folder), together)
 
     @property
     def address(self):
         return f"tcp://127.0.0.1:{self.port}"
+
+    def wait(self):
+        """Until the scheduler can be reached."""
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.05)
 
     def kill(self, victims):
         for process in victims:

@@ -1,5 +1,7 @@
 """Who runs a sweep changes nothing in it: this process, workers, a cluster whose processes are killed."""
 
+import ctypes
+import os
 import shutil
 import socket
 import subprocess
@@ -110,6 +112,33 @@ def test_a_full_disk_ends_the_sweep_in_one_sentence_and_leaves_whole_records(tmp
         found = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
         assert found.returncode == 2 and "folder that can be written to" in found.stderr, found.stderr
         assert not [path.name for path in (tmp_path / "grid" / "runs").iterdir() if path.name != "store.json"]
+
+
+def like_any_user():
+    """From here on the process minds the rights of files, also those of root."""
+    drop_from_bounds, override_rights = 24, 1  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+    ctypes.CDLL(None).prctl(drop_from_bounds, override_rights, 0, 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="the driver must write where the worker beside it may not")
+def test_a_folder_that_is_read_only_on_a_worker_ends_the_sweep_in_one_sentence(tmp_path, capsys):
+    """The driver sees the store and can write there, the worker sees it and cannot."""
+    (tmp_path / "grid.toml").write_text(spec().to_toml() + "\n[sweep]\nseed = {seeds = 3}\n")
+    store = wl.Store(tmp_path / "out" / "runs")
+    store.open()
+    store.folder.chmod(0o555)
+    with Processes() as cluster:
+        cluster.kill(cluster.workers)
+        worker = [sys.executable, "-m", "dask", "worker", cluster.address, "--nthreads=1", "--no-nanny"]
+        with subprocess.Popen(worker, preexec_fn=like_any_user, cwd=tmp_path) as process:
+            at = ["--scheduler", cluster.address]
+            cluster.wait()
+            assert run(["sweep", str(tmp_path / "grid.toml"), "--out", str(tmp_path / "out"), *at]) == 2
+            process.terminate()
+    told = capsys.readouterr().err.strip()
+    assert told.startswith("widelimit: on the worker ") and "can be written to" in told and "\n" not in told, told
+    assert [path.name for path in store.folder.iterdir()] == ["store.json"]
 
 
 @pytest.mark.slow

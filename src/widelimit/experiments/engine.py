@@ -16,6 +16,7 @@ import contextlib
 import copy
 import logging
 import os
+import platform
 import queue
 import random
 import subprocess
@@ -137,7 +138,10 @@ class Errand:
         """On a worker: the points of a bunch, and the records that it could not keep itself."""
         store = self.way.store
         if store is None or (store.folder / self.token).is_file():
-            return dict(run_bunch(self.spec, bunch, self.way)), {}
+            try:
+                return dict(run_bunch(self.spec, bunch, self.way)), {}
+            except Unwritable as error:
+                raise Unwritable(f"on the worker {platform.node()}, {error}") from None
         with tempfile.TemporaryDirectory() as folder:
             points = dict(run_bunch(self.spec, bunch, replace(self.way, store=Store(folder, store.every))))
             paths = [path for path in Path(folder).glob(f"*{ENDING}") if not path.name.endswith(BEGUN)]

@@ -196,7 +196,8 @@ class Store:
         except (OSError, RuntimeError) as error:  # of the disk, or of HDF5 on it
             reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
             raise Unwritable(
-                f"a store must be a folder that can be written to, got {str(self.folder)!r}: {reason}."
+                f"a store must be a folder that can be written to, got {str(self.folder)!r} ({reason}): make room "
+                "there, or choose another; what was finished is kept."
             ) from None
 
 
