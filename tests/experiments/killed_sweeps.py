@@ -82,6 +82,8 @@ class Processes:
         for name in ONE_CORE:
             os.environ[name] = "1"
         os.environ["DASK_LOGGING__DISTRIBUTED"] = "critical"
+        paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # where the server finds what it loads
         self.context = multiprocessing.get_context("forkserver")
         self.context.set_forkserver_preload(["distributed", __name__ if __name__ != "__main__" else "killed_sweeps"])
         self.started = []
