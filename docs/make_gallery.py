@@ -4,7 +4,9 @@ A record of the full form stands before that of the quick one. An entry without 
 text, keeps its section if the page has one that was made from the same text, and is said to be missing otherwise.
 """
 
+import hashlib
 import io
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -57,8 +59,9 @@ def section(entry: CatalogueEntry, folders: Sequence[Path], old: str) -> str:
 
 
 def mark(entry: CatalogueEntry, quick: bool) -> str:
-    """What a section was made from, unseen by a reader."""
-    return f"<!-- {digest(entry, quick)} -->"
+    """What a section was made from, unseen by a reader: what was measured, and what is said of it."""
+    said = hashlib.sha256(json.dumps(entry.document(), sort_keys=True).encode()).hexdigest()[:8]
+    return f"<!-- {digest(entry, quick)} {said} -->"
 
 
 def newest(entry: CatalogueEntry, folders: Sequence[Path]) -> Reproduction | None:

@@ -16,7 +16,7 @@ from widelimit.experiments import catalogue
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome, Seconds
 from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter, verdict
 from widelimit.experiments.catalogue.drawing import Panel, arrows, bars, measured, published, theory
-from widelimit.experiments.catalogue.reproduction import reproduce_entry
+from widelimit.experiments.catalogue.reproduction import measuring, read, reproduce_entry
 from widelimit.interfaces.cli import run
 
 NEAR = Claim("value", "It is 1.", "Fig. 1", 1.0, "text", "near", 0.1, "by hand", "2")
@@ -77,6 +77,26 @@ def test_a_finished_entry_is_read_and_a_changed_one_is_run_again(tmp_path):
     assert second.document() == first.document()
     reproduce_entry(made(1.01), False, tmp_path)
     assert CALLS == ["first", "second"] * 2
+
+
+def test_words_that_are_written_after_a_run_leave_its_record_and_change_its_verdict(tmp_path):
+    reproduce_entry(made(3.0), False, tmp_path)
+    told = replace(made(3.0), title="another title", seconds=Seconds(3, 4), unmet={"value": "3 is not 1"})
+    kept = reproduce_entry(told, False, tmp_path)
+    assert kept.kept and kept.failures == [] and kept.verdict == "not reproduced"
+    wide = replace(NEAR, tolerance=3.0)
+    assert reproduce_entry(replace(told, claims=(wide,)), False, tmp_path).verdict == "reproduced"
+    assert read(replace(told, claims=(wide, replace(wide, name="another"))), False, tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [("POINTS = 3\ndef f(x):\n    return x", True), ('"""Words."""\nPOINTS = 3  # enough\ndef f(x): return x', True),
+     ("POINTS = 3\ndef f(x):\n    'It.'\n    return x\nONE = CatalogueEntry(f)", True),
+     ("POINTS = 4\ndef f(x): return x", False), ("POINTS = 3\ndef f(x): return -x", False)],
+)  # fmt: skip
+def test_a_record_is_known_by_the_code_that_measured_and_not_by_words(text, same):
+    assert (measuring(text) == measuring("POINTS = 3\ndef f(x): return x")) == same
 
 
 def moving(asked):

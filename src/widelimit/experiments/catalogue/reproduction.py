@@ -3,13 +3,15 @@
     NAME.json, NAME-quick.json    the record: the entry, its measurements, verdicts and figure as data
     parts/NAME-DIGEST/            finished parts of a measurement that is under way, and its runs
 
-DIGEST = SHA-256(entry, form, text of the file that measures)[:16]. A record with the same digest is read and nothing is
-computed again; a changed entry has another one. Files are whole or not there, so that a kill costs at most the part
-that was under way.
+DIGEST = SHA-256(settings of the form, code of the file that measures)[:16]. A record with the same digest is read and
+nothing is computed again; another setting or other code has another one. Words have no part in it: titles, costs and
+what is known not to be reproduced may be written after a run, and verdicts are drawn anew from what it measured. Files
+are whole or not there, so that a kill costs at most the part that was under way.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import json
@@ -123,8 +125,30 @@ def record_path(entry: CatalogueEntry, quick: bool, folder: Path, ending: str = 
 def digest(entry: CatalogueEntry, quick: bool) -> str:
     """What a record is found by."""
     home = inspect.getmodule(inspect.unwrap(entry.measure))
-    asked = {"entry": entry.document(), "quick": quick, "text": inspect.getsource(home) if home else ""}
+    code = measuring(inspect.getsource(home)) if home else ""
+    asked = {"name": entry.name, "settings": entry.values(quick), "quick": quick, "code": code}
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:LETTERS]
+
+
+def measuring(text: str) -> str:
+    """The code of a file without what is said about it: comments, docstrings, and the entry itself.
+
+    >>> measuring('ONE = CatalogueEntry("one", "a title", measure)\\nPOINTS = 3  # enough')
+    'POINTS = 3'
+    """
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            node.body = [line for line in node.body if not _said(line)]
+    return ast.unparse(tree)
+
+
+def _said(line: ast.stmt) -> bool:
+    """A string that stands alone, or an entry that is named."""
+    if isinstance(line, ast.Expr):
+        return isinstance(line.value, ast.Constant)
+    made = isinstance(line, ast.Assign) and isinstance(line.value, ast.Call) and line.value.func
+    return isinstance(made, ast.Name) and made.id == "CatalogueEntry"
 
 
 def read(entry: CatalogueEntry, quick: bool, folder: Path) -> Reproduction | None:
@@ -134,6 +158,8 @@ def read(entry: CatalogueEntry, quick: bool, folder: Path) -> Reproduction | Non
         if found["digest"] != digest(entry, quick):
             return None
         measured = {name: _measurement(*m) for name, m in found["measurements"].items()}
+        if set(measured) != {claim.name for claim in entry.claims}:
+            return None
         film = tuple(_read_panels(frame) for frame in found.get("film", ()))
         outcome = Outcome(measured, _read_panels(found["panels"]), tuple(found["notes"]), film)
         cpu = math.nan if found.get("cpu") is None else found["cpu"]
