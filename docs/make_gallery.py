@@ -52,7 +52,8 @@ def section(entry: CatalogueEntry, folders: Sequence[Path], old: str) -> str:
     took = f"{found.seconds:.0f} s, {found.cpu:.0f} s of CPU"
     picture = f"![{entry.name}](images/gallery/{entry.name}.png)"
     deviations = "".join(f"- deviation: {words}\n" for words in entry.deviating(found.quick))
-    unmet = "".join(f"- known not to be reproduced: {name}; {words}\n" for name, words in entry.unmet.items())
+    known = entry.known(found.quick).items()
+    unmet = "".join(f"- known not to be reproduced: {name}; {words}\n" for name, words in known)
     notes = "".join(f"- {words}\n" for words in found.outcome.notes)
     lines = f"{head}\n{picture}\n\n**{found.verdict}**, {form}; {took}: `{command}`\n\n{table}\n"
     return f"{lines}\n{deviations}{unmet}{notes}\n{mark(entry, found.quick)}\n\n"

@@ -202,7 +202,7 @@ def print_reproduction(found: Reproduction, files: list[Path]) -> None:
     for parameter in found.entry.parameters:
         if parameter.source == "recalled":
             print(f"setting recalled, not confirmed: {parameter.name} = {parameter.published}")
-    for name, words in found.entry.unmet.items():
+    for name, words in found.entry.known(found.quick).items():
         print(f"known not to be reproduced: {name}; {words}")
     for note in found.outcome.notes:
         print(f"note: {note}")

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from widelimit.experiments.catalogue.claims import Claim, Measurement, Number, Parameter
+from widelimit.experiments.catalogue.claims import Claim, Measurement, Number, Parameter, Unmet
 from widelimit.experiments.catalogue.drawing import Panel
 from widelimit.experiments.store import Store
 from widelimit.solving.whole_files import write_whole
@@ -98,7 +98,7 @@ class CatalogueEntry:
     parameters   settings, each with its source
     deviations   from the paper that no parameter tells
     seconds      what the forms take
-    unmet        claims that are known not to be reproduced, by name, and why that may be
+    unmet        claims that are known not to be reproduced
 
     >>> import widelimit as wl
     >>> wl.catalogue.entry("mmn18-risk").paper
@@ -113,7 +113,7 @@ class CatalogueEntry:
     seconds: Seconds
     measure: Callable[[Asked], Outcome] = field(repr=False)
     deviations: tuple[str, ...] = ()
-    unmet: Mapping[str, str] = field(default_factory=dict)
+    unmet: tuple[Unmet, ...] = ()
 
     def values(self, quick: bool) -> dict[str, Number]:
         """The parameters of a form by name."""
@@ -124,9 +124,13 @@ class CatalogueEntry:
         changed = (p for p in self.parameters if p.deviates(quick))
         return (*(f"{p.name} = {p.value(quick)} instead of {p.published}" for p in changed), *self.deviations)
 
+    def known(self, quick: bool) -> dict[str, str]:
+        """The claims that are known not to be reproduced in a form, and why that may be."""
+        return {one.claim: one.why for one in self.unmet if one.form in ("both", "quick" if quick else "full")}
+
     def document(self) -> dict[str, object]:
         """Everything but the function, by name."""
-        known = {"unmet": dict(self.unmet)} if self.unmet else {}
+        known = {"unmet": [one._asdict() for one in self.unmet]} if self.unmet else {}
         return {
             "name": self.name, "paper": self.paper, "title": self.title, "seconds": self.seconds._asdict(),
             "claims": [asdict(claim) for claim in self.claims],

@@ -84,6 +84,17 @@ class Claim:
     falsifier: str
 
 
+class Unmet(NamedTuple):
+    """A claim that is known not to be reproduced, and why that may be.
+
+    form   in which this was seen; "both" unless told
+    """
+
+    claim: str
+    why: str
+    form: Literal["full", "quick", "both"] = "both"
+
+
 class Measurement(NamedTuple):
     """A measured value with its standard error over seeds (0 for what is computed), and the value of theory."""
 

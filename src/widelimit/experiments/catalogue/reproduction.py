@@ -69,7 +69,8 @@ class Reproduction:
     @property
     def failures(self) -> list[str]:
         """The claims that are not reproduced, and are not known to be so."""
-        return [name for name, word in self.verdicts.items() if word == NOT_REPRODUCED and name not in self.entry.unmet]
+        known = self.entry.known(self.quick)
+        return [name for name, word in self.verdicts.items() if word == NOT_REPRODUCED and name not in known]
 
     def rows(self) -> list[dict[str, str]]:
         """claim, published, measured, verdict: in words."""
@@ -131,7 +132,7 @@ def digest(entry: CatalogueEntry, quick: bool) -> str:
 
 
 def measuring(text: str) -> str:
-    """The code of a file without what is said about it: comments, docstrings, and the entry itself.
+    """The code of a file without what is said about it: imports, comments, docstrings, and the entry itself.
 
     >>> measuring('ONE = CatalogueEntry("one", "a title", measure)\\nPOINTS = 3  # enough')
     'POINTS = 3'
@@ -144,7 +145,9 @@ def measuring(text: str) -> str:
 
 
 def _said(line: ast.stmt) -> bool:
-    """A string that stands alone, or an entry that is named."""
+    """An import, a string that stands alone, or an entry that is named."""
+    if isinstance(line, ast.Import | ast.ImportFrom):
+        return True
     if isinstance(line, ast.Expr):
         return isinstance(line.value, ast.Constant)
     made = isinstance(line, ast.Assign) and isinstance(line.value, ast.Call) and line.value.func

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome, Seconds
-from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter
+from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter, Unmet
 from widelimit.experiments.catalogue.drawing import DrawnLine, Panel, measured, theory
 from widelimit.experiments.catalogue.lazy.teacher_student import Student, descent, teacher_rows, trained
 from widelimit.experiments.catalogue.repeats import errors_over, mean_over, power_over
@@ -74,6 +74,6 @@ LOSS_BY_WIDTH = CatalogueEntry(
               "theory", "near", 0.15, "a third of the way to the other scale", "a movement that falls like m^{−1/2}"),
     ),
     Seconds(20, 400), measure,
-    unmet={"worse": "1/√m tests worse, by 1.2 and not by 1.5: from starts of unit size networks of the scale 1/m move "
-                    "by a fifth of their length only, and are half way to being lazy themselves"},
+    unmet=(Unmet("worse", "1/√m tests worse, by 1.2 and not by 1.5: from starts of unit size networks of the scale 1/m "
+                 "move by a fifth of their length only, and are half way to being lazy themselves"),),
 )  # fmt: skip

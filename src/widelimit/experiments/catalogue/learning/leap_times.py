@@ -18,7 +18,7 @@ import numpy as np
 from widelimit.dynamics.methods import ParticleFlow
 from widelimit.dynamics.solve import solve
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome, Plain, Seconds
-from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter
+from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter, Unmet
 from widelimit.experiments.catalogue.drawing import DrawnLine, Panel, measured, theory
 from widelimit.experiments.catalogue.repeats import power_over
 from widelimit.problem import data, initial, neurons
@@ -90,6 +90,6 @@ LEAPS = CatalogueEntry(
     ),
     Seconds(25, 200), measure,
     deviations=("the flow at d = ∞ from a start of size 1/√d instead of SGD at finite d",),
-    unmet={"leap 3": "d^0.28 from d = 100 to 10⁴, 0.26 in the first decade and 0.31 in the second: the power may be "
-                     "that of larger d, once what does not grow with d is small beside it"},
+    unmet=(Unmet("leap 3", "d^0.28 from d = 100 to 10⁴, 0.26 in the first decade and 0.31 in the second: the power may "
+                 "be that of larger d, once what does not grow with d is small beside it"),),
 )  # fmt: skip
