@@ -36,8 +36,8 @@ class Cooling:
     lowest       lower bound of inf E, from all β together
     D            parameters of a neuron
 
-    >>> beta = np.array([10.0, 100.0, 1000.0])
-    >>> flat = np.zeros(3)
+    >>> beta = np.array([10.0, 1000.0])
+    >>> flat = np.zeros(2)
     >>> round(Cooling(beta, flat, 3 / beta, flat, flat, 0.0, 6).exponent, 9)
     1.0
     """
@@ -57,8 +57,8 @@ class Cooling:
 
     @property
     def exponent(self) -> float:
-        """Slope of log excess against log(D/β) over the colder half."""
-        half = len(self.beta) // 2
+        """Slope of log excess against log(D/β) over the colder half, of two β over both."""
+        half = min(len(self.beta) // 2, len(self.beta) - 2)
         return float(np.polyfit(np.log(self.D / self.beta[half:]), np.log(self.excess[half:]), 1)[0])
 
 
