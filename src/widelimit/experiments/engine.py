@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from widelimit import __version__
 from widelimit.errors import InputError, is_whole, require, require_count
+from widelimit.experiments.cores import VARIABLES
 from widelimit.experiments.spec import Spec
 from widelimit.experiments.store import BEGUN, ENDING, Store, Unwritable
 from widelimit.experiments.sweep_axes import SweepAxis, count_of
@@ -46,7 +47,7 @@ BLOCK = 512  # points in hand at one time in this process
 TASKS = 64  # at least so many bunches, if there are as many points
 PATIENCE = 5.0  # seconds for a scheduler to answer
 START = 60.0  # seconds for workers of its own to start
-ONE_CORE = dict.fromkeys(("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+ONE_CORE = dict.fromkeys(VARIABLES, "1")
 WORKER = ("--nthreads=1", "--no-dashboard", "--preload", __name__)  # ready before it takes anything
 TOKEN = "sweep"
 LOGGERS = ("distributed", "distributed.client", "asyncio", "tornado", "tornado.application")  # Dask gives each a level

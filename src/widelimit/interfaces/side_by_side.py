@@ -3,8 +3,9 @@
     python -m widelimit.interfaces.side_by_side quick|full FOLDER NAME…        one share
 
 An entry goes to the share that is the shortest so far, the longest entries first. What a share finds is in the records,
-which are whole or not there; what it says on stderr is kept until it ends. An interrupt is handed on, and a share whose
-parent is gone, however that ended, interrupts itself: its standard input is then at its end.
+which are whole or not there; what it says on stderr is kept until it ends. A share has the threads of its part of the
+cores. An interrupt is handed on, and a share whose parent is gone, however that ended, interrupts itself: its standard
+input is then at its end.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING
 
 from widelimit.errors import Diverged
+from widelimit.experiments.cores import part_of_cores
 from widelimit.interfaces.entry import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -66,8 +68,9 @@ class Shares(AbstractContextManager):
     def __init__(self, names: Sequence[Sequence[str]], quick: bool, folder: Path):
         start = [sys.executable, "-m", __name__, FORMS[quick], str(folder)]
         self.said: list[IO[bytes]] = [tempfile.TemporaryFile() for _ in names]  # noqa: SIM115
+        own = {**part_of_cores(max(1, len(names))), **os.environ}
         self.workers = [
-            subprocess.Popen([*start, *some], stdin=subprocess.PIPE, stderr=said, start_new_session=True)
+            subprocess.Popen([*start, *some], stdin=subprocess.PIPE, stderr=said, start_new_session=True, env=own)
             for some, said in zip(names, self.said, strict=True)
         ]
 
