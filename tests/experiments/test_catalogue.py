@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,6 +145,37 @@ def test_a_kill_keeps_the_parts_that_were_finished(tmp_path):
     assert killed.returncode == -signal.SIGKILL and not (tmp_path / "one.json").exists()
     (first,) = (tmp_path / "parts").glob("*/first.json")
     assert json.loads(first.read_text()) == 1.0
+
+
+SOME = ("barron-line", "abam22-growth", "noise-free-energy")  # the cheapest
+ALL_OF_SOME = """
+import sys
+from widelimit.experiments import catalogue
+from widelimit.interfaces.cli import run
+folder, *names = sys.argv[1:]
+catalogue._ENTRIES = {name: catalogue.entry(name) for name in names}
+sys.exit(run(["reproduce", "--all", "--quick", "--json", "--out", folder]))
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_catalogue_goes_on_without_repeating_what_is_finished(tmp_path):
+    """kill −9 when the first record is there: it stays as it is, and the others follow."""
+    words = [sys.executable, "-c", ALL_OF_SOME, str(tmp_path), *SOME]
+    work = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    while not (finished := list(tmp_path.glob("*-quick.json"))):
+        assert work.poll() is None
+        time.sleep(0.02)
+    work.kill()
+    work.wait()
+    first = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in finished}
+    assert 0 < len(first) < len(SOME)
+    again = subprocess.run(words, capture_output=True, text=True)
+    found = {one["entry"]["name"]: one for one in json.loads(again.stdout)}
+    assert again.returncode == 0 and set(found) == set(SOME)
+    for path, (when, contents) in first.items():
+        assert (path.stat().st_mtime_ns, path.read_bytes()) == (when, contents)
+        assert found[path.name.removesuffix("-quick.json")]["kept"]
 
 
 def test_every_entry_stands_in_the_documentation():
