@@ -61,7 +61,8 @@ def section(entry: CatalogueEntry, folders: Sequence[Path], old: str) -> str:
 
 def mark(entry: CatalogueEntry, quick: bool) -> str:
     """What a section was made from, unseen by a reader: what was measured, and what is said of it."""
-    said = hashlib.sha256(json.dumps(entry.document(), sort_keys=True).encode()).hexdigest()[:8]
+    shown = {name: part for name, part in entry.document().items() if name != "seconds"}
+    said = hashlib.sha256(json.dumps(shown, sort_keys=True).encode()).hexdigest()[:8]
     return f"<!-- {digest(entry, quick)} {said} -->"
 
 
