@@ -21,15 +21,23 @@ def problem(rate):
     )
 
 
-def end(rate, stiff, t_end=0.3):
-    return wl.solve(problem(rate), wl.MeanField(8, stiff=stiff), t_end, save=2)
+def end(rate, stiff, t_end=0.3, save=2):
+    return wl.solve(problem(rate), wl.MeanField(8, stiff=stiff), t_end, save=save)
 
 
 @pytest.mark.slow
 def test_both_solvers_find_the_same_limit_where_both_can():
-    explicit, implicit = (end(100.0, stiff).final.theta for stiff in (False, True))
-    assert np.abs(explicit - np.asarray(end(100.0, False).at(0.0).theta)).max() > 0.1
-    np.testing.assert_allclose(implicit, explicit, rtol=0, atol=1e-5)
+    explicit, implicit = (end(1e6, stiff, 0.01) for stiff in (False, True))
+    assert explicit.notes == implicit.notes == ""  # neither has changed hands
+    assert np.abs(explicit.final.theta - np.asarray(explicit.at(0.0).theta)).max() > 0.1
+    np.testing.assert_allclose(implicit.final.theta, explicit.final.theta, rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_implicit_steps_that_are_not_worth_their_cost_hand_over_to_explicit_ones():
+    explicit, implicit = (end(10.0, stiff, save=4) for stiff in (False, True))
+    assert "not stiff enough" in implicit.notes and explicit.notes == ""
+    np.testing.assert_allclose(implicit.final.theta, explicit.final.theta, rtol=0, atol=1e-5)
 
 
 def test_an_outer_weight_a_million_times_as_fast_stays_where_its_force_vanishes():

@@ -16,7 +16,7 @@ from widelimit.dynamics.rules import rules_of
 from widelimit.dynamics.solve import DYNAMICS
 from widelimit.errors import GaveUp
 from widelimit.solving import adaptive
-from widelimit.solving.adaptive import Adaptive, Reached, SchemeChoice, SmoothPlan, Solver, Span
+from widelimit.solving.adaptive import STABLE, Adaptive, Reached, SchemeChoice, SmoothPlan, Solver, Span
 from widelimit.solving.progress import silent
 from widelimit.solving.rosenbrock import Rodas
 
@@ -219,6 +219,16 @@ def test_an_implicit_scheme_is_tried_where_what_is_left_is_worth_it():
         assert scheme.stiff is tried
     dear.reconsider(pace=100.0, rate=3.0, left=20_000, end=1.0)
     assert not dear.stiff  # steps a hundred times as long that cost 160 times as much
+
+
+def test_a_run_asked_to_be_implicit_is_judged_by_the_edge_of_stability_after_its_first_call():
+    land = wl.landscape(failing(0.4), reduced=True)
+    for pace, stays in ((0.9 * STABLE * 4 / 50.0, False), (1.1 * STABLE * 4 / 50.0, True)):
+        scheme = SchemeChoice.of(Solver(1e-8, 1e-10, True), land, 8)
+        scheme.reconsider(1e-6, 50.0, 1.0, 1.0)
+        assert scheme.stiff and scheme.cost == 4
+        scheme.reconsider(pace, 50.0, 1.0, 1.0)
+        assert scheme.stiff is stays and bool(scheme.notes) is not stays
 
 
 def test_a_leg_of_many_calls_is_compiled_once(monkeypatch):

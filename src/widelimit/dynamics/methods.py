@@ -86,8 +86,8 @@ class ParticleFlow(Value):
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the noise, whose increments over it are those of `GD` with this step and the same seed
     substeps     of the splitting scheme in each of them
-    stiff        whether the solver is implicit, for rates of the blocks that differ by orders of magnitude; it finds
-                 out by itself if left out, and is always explicit with noise
+    stiff        whether the solver begins implicitly, for rates of the blocks that differ by orders of magnitude; found
+                 out if left out, and is always explicit with noise
 
     >>> ParticleFlow(n=200).rtol
     1e-08
@@ -113,8 +113,8 @@ class NonlinearFlow(Value):
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the noise, whose increments over it are those of `GD` with this step and the same seed
     substeps     of the splitting scheme in each of them
-    stiff        whether the solver is implicit, for rates of the blocks that differ by orders of magnitude; it finds
-                 out by itself if left out, and is always explicit with noise
+    stiff        whether the solver begins implicitly, for rates of the blocks that differ by orders of magnitude; found
+                 out if left out, and is always explicit with noise
     check        whether, with noise, a run in the field of half the points goes along, to know the error of the risk
 
     >>> NonlinearFlow(n=200).points
@@ -144,7 +144,7 @@ class MeanField(Value):
                 coordinates; also good where the mass splits), "equal" (equal weights) or, where ρ_0 has one random
                 coordinate, "gauss" (Gauss nodes, many more digits while the flow map is smooth)
     rtol, atol  tolerances of the adaptive solver, per step
-    stiff       whether the solver is implicit, for rates of the blocks that differ by orders of magnitude; it finds
+    stiff       whether the solver begins implicitly, for rates of the blocks that differ by orders of magnitude; found
                 out by itself if left out
     check       whether a run with half the points goes along, to know the error of the risk
     noise_step  time step of the splitting scheme, with noise

@@ -9,7 +9,9 @@
 A flow is solved explicitly. Where a thousand steps are not enough and stability is what holds them back, or very many
 are still to go, the implicit scheme takes over, if what is left is worth a trial of it; if its steps turn out not to be
 longer by more than they cost it hands back for a while.
-``stiff`` of the method decides instead. Radii are brought back to the origin after every step that passed it.
+``stiff=False`` keeps to the explicit scheme. ``stiff=True`` begins with the implicit one, which hands over if its steps
+are not longer than explicit ones at the edge of stability, STABLE/Λ, by more than they cost. Radii are brought back to
+the origin after every step that passed it.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ STEPS_PER_CALL = {False: 1000, True: 100}  # explicit, implicit
 SIZE = 20_000  # numbers in a state, beyond which a call has fewer steps: so that it ends within about a minute
 LEAST = 3  # steps of a call
 SHORTER = 0.01  # the first step of a call after one in which none was accepted
-LIMITED = 2.0  # Tsit5 is stable up to hΛ = 3.3
+STABLE = 3.3  # hΛ up to which Tsit5 is stable
+LIMITED = 2.0
 MANY = 20_000  # steps still to go at which the implicit scheme is tried whatever holds the explicit one back
 NOT_FINITE = "a velocity is not finite: start elsewhere, or shorten t_end"
 KINK = 100.0  # width of the narrowest kink, in units of the relative tolerance
@@ -50,8 +53,8 @@ POWERS = 30  # of the power iteration
 
 
 class Solver(Frozen):
-    """Tolerances of the adaptive solver, per step, whether it is implicit (None: it decides by itself), and how many
-    steps a call has at most."""
+    """Tolerances of the adaptive solver, per step, whether it begins implicitly (None: it finds out by itself), and how
+    many steps a call has at most."""
 
     rtol: float
     atol: float
@@ -162,8 +165,9 @@ class SchemeChoice:
 
     stiff   whether the implicit one
     open    whether that may still change
-    pace    mean step of the explicit scheme when it was held back
-    waits   calls of the explicit scheme before the implicit one is tried again
+    pace    mean step of the explicit scheme when it was held back, 0 if it was not
+    waits   calls before the scheme is judged: the first of the implicit one, which resolves what relaxes at once, and
+            some of the explicit one after a trial in vain
     pause   how many these are after the next trial in vain
     notes   what the record says of it
     steps   taken so far
@@ -188,7 +192,8 @@ class SchemeChoice:
         few = coupled <= MOST_COUPLED
         wanted = f"an implicit solver needs neurons that meet in at most {MOST_COUPLED} numbers"
         require(few or not solver.stiff, wanted, coupled, "use coordinates='reduced', or drop stiff")
-        return cls(bool(solver.stiff), few and solver.stiff is None, cost=land.implicit_cost(n))
+        begins = bool(solver.stiff)
+        return cls(begins, few and solver.stiff is not False, waits=int(begins), cost=land.implicit_cost(n))
 
     def recall(self) -> tuple[bool, bool, float, int, int]:
         """The choice at the moment."""
@@ -201,11 +206,11 @@ class SchemeChoice:
     def reconsider(self, pace: float, rate: float, left: float, end: float) -> None:
         """Change hands, in the leg that ends at a time, if the steps of the last call suggest it."""
         worth = left > STEPS_PER_CALL[True] * self.cost * pace  # what a trial costs
-        if self.stiff and pace < self.cost * self.pace:
+        if self.waits:
+            self.waits -= 1
+        elif self.stiff and pace * rate < self.cost * (self.pace * rate or STABLE):
             self.stiff, self.waits, self.pause = False, self.pause, 2 * self.pause
             self.notes.append(f"not stiff enough: the explicit one again before t = {end:.3g}")
-        elif not self.stiff and self.waits:
-            self.waits -= 1
         elif not self.stiff and worth and (pace * rate > LIMITED or left > MANY * pace):
             self.stiff, self.pace = True, pace
             self.notes.append(f"stiff: the implicit solver from before t = {end:.3g} on")
@@ -235,7 +240,11 @@ class SmoothPlan(Plan):
                 now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff, size), now, self.keys, span)
             steps = int(np.asarray(now.steps).max())
             self.scheme.steps += steps
-            if not all_finite(now) or bool(np.all(np.asarray(now.at) >= span.stop)):
+            if not all_finite(now):
+                return now.state
+            if bool(np.all(np.asarray(now.at) >= span.stop)):
+                if stiff and not taken and self.scheme.open:  # the whole leg in one call: was it worth it?
+                    self._choose(dynamics, now, before, leg, self._pace(now, before, span, steps))
                 return now.state
             taken += steps
             pace = self._pace(now, before, span, taken)
