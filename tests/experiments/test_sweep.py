@@ -185,6 +185,11 @@ def test_bad_axes_are_refused_in_one_sentence(name):
     assert "\n" not in str(caught.value)
 
 
+def test_a_misspelt_axis_is_told_the_nearest_name():
+    with pytest.raises(wl.InputError, match="unknown field 'dellta': did you mean 'delta'"):
+        wl.sweep(spec(wl.MeanField(8)), BAD["names nothing"])
+
+
 def test_two_methods_and_replicas_are_refused():
     with pytest.raises(wl.InputError, match="one method"):
         wl.sweep(wl.Spec(problem(), (wl.MeanField(8), wl.SGD(4, 0.01)), t_end=0.4), {"seed": [0, 1]})

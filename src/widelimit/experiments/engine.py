@@ -91,6 +91,8 @@ class Engine:
     def run(self, spec: Spec, axes: Sequence[SweepAxis], way: Way) -> Generator[tuple[Place, Point], None, None]:
         """All points, as they are found or end."""
         if self.workers is None and self.scheduler is None:
+            if way.store is not None:
+                way.store.open()
             for bunch in bunches_of(spec, axes, BLOCK):
                 yield from run_bunch(spec, bunch, way)
             return
@@ -272,11 +274,12 @@ def _wait_for(workers: int, client: distributed.Client) -> None:
 
 @contextlib.contextmanager
 def _token(store: Store | None) -> Iterator[str]:
-    """The name of a file that is in the folder of the store until the sweep ends. One that a killed sweep has left is
-    removed by the next."""
+    """The name of a file that is in the folder of the store until the sweep ends; the folder is made if need be. One
+    that a killed sweep has left is removed by the next."""
     if store is None:
         yield ""
         return
+    store.open()
     token = part_beside(store.folder / TOKEN)
     token.touch()
     try:

@@ -140,4 +140,5 @@ def full_name(name: str, known: Iterable[str]) -> str:
         return ends[0]
     if ends:
         raise InputError(f"a field must be clear, got {name!r}: write one of {', '.join(sorted(ends))}.")
-    raise InputError(f"unknown field {name!r}: {nearest(name, every)}.")
+    alike = every if "." in name else sorted({one.rpartition(".")[2] for one in every})
+    raise InputError(f"unknown field {name!r}: {nearest(name, alike)}.")

@@ -126,8 +126,6 @@ def sweep(
     chosen, wanted = axes_of(start, given if axes is None else axes), checked_observers(observers)
     count, engine = count_of(chosen), engine or Engine()
     require(yes or count <= MOST, f"a sweep has at most {MOST:,} points", count, "say yes=True (--yes) to run it")
-    if store is not None:
-        store.open()
     way, points = Way(wanted, store, engine.together), dict[Place, Point]()
     try:
         with progress_bar(None, "sweep", count, POINTS) as tick, closing(engine.run(start, chosen, way)) as run:
