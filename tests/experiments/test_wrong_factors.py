@@ -6,6 +6,8 @@ import pytest
 from test_catalogue_entries import failed
 
 import widelimit as wl
+from widelimit.experiments.catalogue.catalogue_entry import Asked
+from widelimit.experiments.catalogue.claims import NOT_REPRODUCED, verdict
 from widelimit.experiments.catalogue.lazy import kernel_staircase, phase_diagram, scale_laws
 from widelimit.experiments.catalogue.learning import filtered_components, layer_growth
 from widelimit.experiments.catalogue.limit import continuity, particle_bias
@@ -64,13 +66,13 @@ def test_a_staircase_with_another_step_grows_otherwise(monkeypatch):
 
 
 def test_online_sgd_in_place_of_filtered_components_needs_more(monkeypatch):
-    """d² at an information exponent of 3; from d ≤ 64 its power is too uncertain for more than "not comparable"."""
+    """d² at an information exponent of 3."""
     monkeypatch.setattr(filtered_components, "FilteredPCA", wl.OnlineSGD)
     monkeypatch.setattr(filtered_components, "EXPONENTS", (3,))
-    claims = [claim for claim in filtered_components.FILTERED_COMPONENTS.claims if claim.name == "s3"]
-    alone = replace(filtered_components.FILTERED_COMPONENTS, claims=tuple(claims))
-    monkeypatch.setattr(wl.catalogue, "_ENTRIES", {alone.name: alone})
-    assert wl.catalogue.reproduce(alone.name, quick=True).verdicts["s3"] in ("not comparable", "not reproduced")
+    entry = filtered_components.FILTERED_COMPONENTS
+    claim = next(claim for claim in entry.claims if claim.name == "s3")
+    outcome = entry.measure(Asked({**entry.values(quick=True), "replicas": 64, "d": (32.0, 64.0, 128.0)}))
+    assert verdict(claim, outcome.measurements["s3"], False) == NOT_REPRODUCED
 
 
 def test_a_scale_that_is_squared_moves_the_phases(monkeypatch):
