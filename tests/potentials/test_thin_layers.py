@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import widelimit as wl
 from widelimit.potentials.landscape import Landscape
@@ -31,6 +32,52 @@ def test_a_bend_beside_a_cut(size, r, angle):
     assert abs(float(land.V(theta)[0]) - V) <= found.V[0]
     assert abs(float(land.U(theta, theta)[0, 0]) - U) <= found.U[0, 0]
     assert abs(float(land.grad_psi(theta, theta)[0, -1]) - slope) <= found.gradient[0, -1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["1 + z1*z2", "z1 + tanh(3*z1)*z2"])
+def test_the_error_of_a_steep_step_is_not_wasted_where_labels_are_smooth(link):
+    """erf(|u| z1 + rG), q = 1 + 2r² + 2|u|²: U = (2/π) asin(2|u|²/q), V = 0 or −E z1 erf = −2|u|/√(πq)."""
+    land, size, r = land_of(wl.data.multi_index(math.inf, 2, link), "erf"), 200.0, 0.1
+    theta, square = np.array([[size, 0.0, r]]), 1 + 2 * r * r + 2 * size**2
+    V, U = -2 * size / math.sqrt(math.pi * square), 2 / math.pi * math.asin(2 * size**2 / square)
+    found, off = land.errors(theta), abs(float(land.V(theta)[0]) - (0.0 if link == "1 + z1*z2" else V))
+    assert off <= found.V[0] < max(30 * off, 1e-4)  # 2e-3 as for a label that jumps
+    off = abs(float(land.U(theta, theta)[0, 0]) - U)
+    assert 1e-6 < off <= found.U[0, 0] < 30 * off
+
+
+def test_the_error_of_a_long_bend_in_its_own_field_is_not_wasted():
+    """relu on an axis with the formulas of the first test: ∂Ψ/∂r = −r/(S√2π) + r sin θ/2π."""
+    land, size, r = land_of(wl.data.multi_index(math.inf, 2, "1 + z1*z2"), "relu"), 1e3, 0.1
+    theta, root = np.array([[size, 0.0, r]]), r * math.sqrt(2 * size**2 + r * r)
+    turn = math.atan2(root, size**2)
+    slope = -r / math.hypot(size, r) / math.sqrt(2 * math.pi) + r * math.sin(turn) / (2 * math.pi)
+    found, off = land.errors(theta), abs(float(land.grad_psi(theta, theta)[0, -1]) - slope)
+    assert 1e-6 < off <= found.gradient[0, -1] < 30 * off
+    off = abs(float(land.U(theta, theta)[0, 0]) - (root + (math.pi - turn) * size**2) / (2 * math.pi))
+    assert off <= found.U[0, 0] < 30 * off
+
+
+@pytest.mark.slow
+def test_two_rules_that_agree_by_chance_do_not_hide_an_error():
+    """V = −E [y|t] E (|u| t + rG)_+, t = ⟨u, z⟩/|u|: panels in t and Gauss nodes across; y = z1 + tanh(3 z1) z2. The
+    two finest rules are closer to each other than to V."""
+    size, angle, r = 10.368362583884029, 0.4215448012502931, 0.19367039663234226
+    land, (c, s) = land_of(wl.data.multi_index(math.inf, 2, "tanh(3*z1)*z2 + z1"), "relu"), circle(angle)
+    near = np.concatenate([[0.0], np.geomspace(1e-9, 12.0, 70)])
+    edges = np.unique([*-near, *near])
+    x, w = np.polynomial.legendre.leggauss(16)
+    half = np.diff(edges)[:, None] / 2
+    t, p = (edges[:-1, None] + half * (x + 1)).ravel(), (half * w).ravel()
+    g, q = np.polynomial.hermite_e.hermegauss(150)
+    z1, z2 = c * t[:, None] - s * g, s * t[:, None] + c * g
+    y, h = (z1 + np.tanh(3 * z1) * z2) @ (q / q.sum()), size * t / r
+    phi = np.exp(-h * h / 2) / math.sqrt(2 * math.pi)
+    V = -np.sum(p * np.exp(-t * t / 2) / math.sqrt(2 * math.pi) * y * r * (h * ndtr(h) + phi))
+    theta = np.array([[size * c, size * s, r]])
+    off = abs(float(land.V(theta)[0]) - V)
+    assert 1e-6 < off <= land.errors(theta).V[0] < 30 * off
 
 
 def circle(angle: float) -> tuple[float, float]:

@@ -191,7 +191,7 @@ class FeatureLandscape(Landscape, eq=False):
         points, weights = self.measure(rho)
         land = cast(FeatureLandscape, self.resolving(points))
         terms, other = land.projected(points, weights, basis), cast(FeatureLandscape | None, land.other)
-        lost = land.projection_lost(land.lost(points)[:, 0], points, weights, basis)
+        lost = land.projection_lost(land.lost(points).pairs, points, weights, basis)
         if land.sets > 1:
             return spread_of([terms[nodes] for nodes in land.nodes_of_sets]) + lost
         others = terms if other is None else other.projected(points, weights, basis)

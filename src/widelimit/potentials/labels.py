@@ -23,6 +23,7 @@ from widelimit.potentials.smoothing import smoothed, value
 from widelimit.potentials.thin_layers import KeptNodes
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, IndexModel
+from widelimit.problem.data.resolved_law import ResolvedLaw
 from widelimit.problem.data.target import polynomial_terms
 from widelimit.problem.expressions import Terms
 
@@ -50,12 +51,16 @@ class Labels(Frozen, ABC, eq=False):
 
 
 class OnNodes(Labels, eq=False):
-    """Nodes z (Q, k), p (Q,), y (Q,), and the deviations of the groups at every node, tau (groups, Q)."""
+    """Nodes z (Q, k), p (Q,), y (Q,), and the deviations of the groups at every node, tau (groups, Q).
+
+    slope   of y, as in widelimit.problem.data.resolved_law; ∞ if it may jump
+    """
 
     z: Array
     p: Array
     y: Array
     tau: Array
+    slope: float = math.inf
 
     def external(self, sigma: Activation, columns: Coordinates, theta: Array) -> Array:
         """V(θ)."""
@@ -70,7 +75,7 @@ class OnNodes(Labels, eq=False):
     @property
     def kept_nodes(self) -> KeptNodes:
         """The nodes of the kept coordinates."""
-        return KeptNodes(self.z, self.p, self.tau[0], None, math.inf)
+        return KeptNodes(self.z, self.p, self.tau[0], None, math.inf, float(self.slope))
 
     @property
     def first(self) -> Array:
@@ -120,7 +125,8 @@ def labels_of(data: DataLaw) -> Labels:
         return OfPolynomial(float(y @ y), jnp.asarray(y), tuple(found))
     z, p, y = data.quadrature
     tau = jnp.asarray([g.tau for g in data.groups])
-    return OnNodes(float(p @ y**2), jnp.asarray(z), jnp.asarray(p), jnp.asarray(y), tau)
+    slope = data.label_slope if isinstance(data, ResolvedLaw) else math.inf
+    return OnNodes(float(p @ y**2), jnp.asarray(z), jnp.asarray(p), jnp.asarray(y), tau, slope)
 
 
 def hermite_coefficients(terms: Terms, k: int) -> dict[Order, float]:

@@ -30,7 +30,7 @@ from widelimit.arguments import array_of, instance_of
 from widelimit.errors import is_number, require, shortened
 from widelimit.frozen import Frozen, argument, static
 from widelimit.measures import Density, Measure
-from widelimit.potentials.beyond_rules import with_lost
+from widelimit.potentials.beyond_rules import Lost, with_lost
 from widelimit.potentials.chunks import all_finite, one_by_one
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.refinement import AFFORDABLE, EXACT, HEADROOM, MOVING, ROUNDING, SAFETY, Errors, Refinement
@@ -133,9 +133,9 @@ class Landscape(Frozen, ABC, eq=False):
             return lost
         return lost + SAFETY * jnp.abs(self.risk_of(points, weights) - self.other.risk_of(points, weights))
 
-    def lost(self, theta: Array) -> np.ndarray:
-        """Relative errors of values and slopes that no comparison shows, (n, 2): see beyond_rules and thin_layers."""
-        return np.zeros((len(theta), 2))
+    def lost(self, theta: Array) -> Lost:
+        """Relative errors that no comparison shows, see widelimit.potentials.beyond_rules and thin_layers."""
+        return Lost.same(np.zeros(len(theta)))
 
     def _risk_lost(self, points: Array, weights: Array) -> Array:
         """What such an error may add to R(ρ)."""

@@ -14,7 +14,6 @@ R begins with SHORT orders and doubles them until they suffice.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +22,7 @@ from jax import Array
 
 from widelimit.coordinates import length
 from widelimit.frozen import static
-from widelimit.potentials.beyond_rules import kernels_reach, lost
+from widelimit.potentials.beyond_rules import Lost, kernels_reach, lost
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.labels import Labels, OnNodes, labels_of
 from widelimit.potentials.landscape import Landscape, Move, each
@@ -194,16 +193,18 @@ class PairwiseLandscape(Landscape, eq=False):
         risk, error = _series_risk(self._plain, points, weights)
         return risk if np.asarray(error).max() <= self.tolerance else _kernel_risk(self._plain, points, weights)
 
-    def lost(self, theta: Array) -> np.ndarray:
+    def lost(self, theta: Array) -> Lost:
         """That of the pairwise kernel of σ, and what the nodes of labels miss."""
         _, b, w = map(np.asarray, self.penalty.columns.split(theta))
-        found = lost(self.sigma, kernels_reach, np.asarray(self.classes[1]).max() * np.linalg.norm(w, axis=1))
+        found = Lost.same(
+            lost(self.sigma, kernels_reach, np.asarray(self.classes[1]).max() * np.linalg.norm(w, axis=1))
+        )
         labels, k = self.labels, self.penalty.columns.kept
         if k < 2 or not isinstance(self.other, PairwiseLandscape) or not isinstance(labels, OnNodes):
             return found
-        others = cast(OnNodes, self.other.labels)
         r = np.linalg.norm(w[:, k:], axis=1)
-        return found + missed(self.sigma, (labels.kept_nodes, others.kept_nodes), b, w[:, :k], r)
+        on_nodes, none = missed(self.sigma, labels.kept_nodes, b, w[:, :k], r), np.zeros(len(w))
+        return found + Lost(on_nodes.values, none, none, on_nodes.slopes, none)
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
         """How far V, U, ∇Ψ and R may be off, what the series of R leaves out included."""

@@ -35,7 +35,7 @@ from jax import Array
 
 from widelimit.coordinates import along, length
 from widelimit.frozen import static
-from widelimit.potentials.beyond_rules import lost, values_reach
+from widelimit.potentials.beyond_rules import Lost, lost, values_reach
 from widelimit.potentials.feature_landscape import Basis, FeatureLandscape, apart, spread_of, weighted
 from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.labels import Order, hermite_coefficients
@@ -95,9 +95,9 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
         risk = float(weights @ U @ weights)
         return Errors(found.V, found.U + U, found.gradient + slope[:, None], found.risk + risk)
 
-    def lost(self, theta: Array) -> np.ndarray:
+    def lost(self, theta: Array) -> Lost:
         """Relative error of the smoothed values of σ at every neuron."""
-        return lost(self.sigma, values_reach, np.asarray(length(self.penalty.columns.split(theta)[2])))
+        return Lost.same(lost(self.sigma, values_reach, np.asarray(length(self.penalty.columns.split(theta)[2]))))
 
     def risk_error_of(self, points: Array, weights: Array) -> Array:
         """∬ of what the orders left out may add to U."""
@@ -119,13 +119,13 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
         """The distance to twice as many nodes on every axis, or the spread of sets of random ones; and what no
         comparison shows."""
         points, weights = self.measure(rho)
-        terms, k, e = self.projected(points, weights, basis), self.inputs.shape[1], self.lost(points)[:, 0]
+        terms, k, e = self.projected(points, weights, basis), self.inputs.shape[1], self.lost(points).pairs
         if k > max(PER_AXIS):
             return spread_of(np.array_split(terms, SCRAMBLINGS)) + self.projection_lost(e, points, weights, basis)
         z, p = tensor([symmetric_rule(2 * PER_AXIS[k], normal_half)] * k)
         finer = replace(self, inputs=jnp.asarray(z), masses=jnp.asarray(p))
         _, b, w = map(np.asarray, self.penalty.columns.split(points))
-        thin = missed(self.sigma, (self.kept_nodes, finer.kept_nodes), b, w[:, :-1], np.maximum(w[:, -1], 0.0))[:, 0]
+        thin = missed(self.sigma, self.kept_nodes, b, w[:, :-1], np.maximum(w[:, -1], 0.0)).pairs
         lost = self.projection_lost(e + thin, points, weights, basis)
         return apart(terms, finer.projected(points, weights, basis)) + lost
 
@@ -137,7 +137,7 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
     @property
     def kept_nodes(self) -> KeptNodes:
         """The nodes at which f is known."""
-        return KeptNodes(self.inputs, self.masses, jnp.ones_like(self.masses), None, math.inf)
+        return KeptNodes(self.inputs, self.masses, jnp.ones_like(self.masses), None, math.inf, math.inf)
 
     def projected(self, points: Array, weights: Array, basis: Basis) -> np.ndarray:
         """p f g at every node."""

@@ -26,8 +26,8 @@ import numpy as np
 from jax import Array
 
 from widelimit.coordinates import along, length
-from widelimit.frozen import static
-from widelimit.potentials.beyond_rules import lost, values_reach
+from widelimit.frozen import argument, static
+from widelimit.potentials.beyond_rules import Lost, lost, values_reach
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.least_squares import on_device
@@ -53,7 +53,8 @@ class ReducedLandscape(FeatureLandscape, eq=False):
     roots      √(k!/Π k_g! Π M), (orders,)
     sphere     in which the one group lies where |x| is fixed, else None
     orders     the multi-orders (k_1, k_2, …) kept, lowest first
-    isotropic  whether kept coordinates have the same law in every direction, which those at corners have not
+    label_slope  that of widelimit.problem.data.resolved_law; None unless kept coordinates have the same law in every
+                 direction, which those at corners have not
     """
 
     sigma: Activation
@@ -61,7 +62,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
     roots: Array
     sphere: UnitSphere | None
     orders: Orders = static()
-    isotropic: bool = static(default=False, kw_only=True)
+    label_slope: float | None = argument(default=None, kw_only=True)
 
     def on_nodes(self, nodes: np.ndarray) -> ReducedLandscape:
         """The landscape of some of the nodes, their weights brought to the sum 1."""
@@ -85,26 +86,27 @@ class ReducedLandscape(FeatureLandscape, eq=False):
             found = found * _monomials(squares, self.orders)
         return a[:, None] * found.reshape(theta.shape[0], -1)
 
-    def lost(self, theta: Array) -> np.ndarray:
+    def lost(self, theta: Array) -> Lost:
         """That of the smoothed values, where means over a sphere have rules of their own; and what the nodes miss."""
         columns = self.penalty.columns
         _, b, rest = map(np.asarray, columns.split(theta))
         u, radii = rest[:, : columns.kept], np.maximum(rest[:, columns.kept :], 0.0)
         if self.sphere is None:
             s = np.linalg.norm(radii * np.asarray(self.tau).max(axis=1), axis=1)
-            found = lost(self.sigma, values_reach, s)
+            found = Lost.same(lost(self.sigma, values_reach, s))
         else:
             found = super().lost(theta)
-        if not self.isotropic or not isinstance(self.other, ReducedLandscape):
+        if self.label_slope is None or not isinstance(self.other, ReducedLandscape):
             return found
-        return found + missed(self.sigma, (self.kept_nodes, self.other.kept_nodes), b, u, radii[:, 0])
+        return found + missed(self.sigma, self.kept_nodes, b, u, radii[:, 0])
 
     @property
     def kept_nodes(self) -> KeptNodes:
         """The nodes of the kept coordinates."""
         d = math.inf if self.sphere is None else float(self.sphere.p) + self.penalty.columns.kept
         p = self.fit.p.reshape(len(self.inputs), -1)[:, 0]
-        return KeptNodes(self.inputs, p, self.tau[0], self.sphere, d)
+        slope = math.inf if self.label_slope is None else float(self.label_slope)
+        return KeptNodes(self.inputs, p, self.tau[0], self.sphere, d, slope)
 
 
 def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> ReducedLandscape:
@@ -119,7 +121,7 @@ def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung
     land = ReducedLandscape(
         penalty, fit, jnp.asarray(z), sigma, tau, roots, sphere, orders, sets=data.sets, tolerance=rung.tolerance
     )
-    return replace(land, isotropic=isinstance(data, ResolvedLaw))
+    return replace(land, label_slope=data.label_slope if isinstance(data, ResolvedLaw) else None)
 
 
 def orders_of(data: DataLaw, sigma: Activation, rung: Rung) -> Orders:

@@ -2,15 +2,18 @@
 
     Φ(z) = A_0(b + |u| t, s),   t = ⟨u, z⟩/|u|        a function of one coordinate, which has the same law in every
     E Φ = ∫ A_0(b + |u| t, s) law(dt)                 direction: for its moments there is a rule that sees the layer
-    e = (|Σ_j p_j Φ(z_j) − E Φ| − |Σ_j p_j Φ(z_j) − Σ_j p'_j Φ(z'_j)|)_+ relative to √(E Φ²)
-        also for tΦ and Φ² and, as errors of slopes, for ∂Φ/∂m, ∂Φ/∂s and their squares
+    e = |Σ_j p_j Φ(z_j) − E Φ| relative to √(E Φ²)
+        also for zΦ and Φ² and, as errors of slopes, for Φ' = ∂Φ/∂m and ∂Φ/∂s: Φ', zΦ', Φ'², and ΦΦ' in the own field
 
     z_j, p_j     nodes of the kept coordinates        s   deviation of the others, r τ; on a sphere τ² ∝ d − |z|²
-    z'_j, p'_j   those of the rule it is compared with, which shows the rest
 
 Rules of several axes are cut at 0 and where the target bends, and so are those with twice the points: a layer beside a
-cut is seen by neither, and their difference does not show it. The rule of t has panels that shrink towards every turn
-of σ. A neuron with r > THIN |u| is smoothed enough for the difference, and is not looked at.
+cut is seen by neither, and their difference does not show it; oblique to the axes they may agree by chance. The rule of
+t has panels that shrink towards every turn of σ. A neuron with r > THIN |u| is smoothed enough for the difference, and
+is not looked at.
+
+A label without switches is y ≈ y_0 + ⟨y_1, z − z_0⟩ across a layer, so that V needs Φ and zΦ, the latter times the
+slope of y. One that jumps may do so in the layer itself, as Φ does: then Φ² counts too, and for U it always does.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ from jax import Array
 from scipy.special import roots_jacobi
 
 from widelimit.coordinates import along
-from widelimit.potentials.refinement import SAFETY
+from widelimit.potentials.beyond_rules import Lost
+from widelimit.potentials.refinement import ROUNDING, SAFETY
 from widelimit.potentials.smoothing import smoothed
 from widelimit.potentials.spherical import UnitSphere, sphere_mean
 from widelimit.problem.activations import Activation, General, Hinges, Part, Sum
@@ -37,12 +41,14 @@ ALONG = 512  # points of the rule of t, without its layers
 SHRINKING = 8.0 ** -np.arange(11)  # distances to a turn, in units of t
 ROWS = 16  # neurons at a time
 ACROSS = 4  # points of |z|² given t
+TINY = 1e-300
 
 
 class KeptNodes(NamedTuple):
     """Values of the kept coordinates z (Q, k), weights p (Q,) and deviations τ (Q,); the sphere of the others, or None.
 
-    d   of the sphere |x|² = d the kept coordinates belong to, ∞ if they are normal
+    d       of the sphere |x|² = d the kept coordinates belong to, ∞ if they are normal
+    slope   of the label, relative to √(E y²); ∞ if it may jump
     """
 
     z: Array
@@ -50,9 +56,10 @@ class KeptNodes(NamedTuple):
     tau: Array
     sphere: UnitSphere | None
     d: float
+    slope: float
 
 
-Rules = tuple[KeptNodes, KeptNodes]  # the one in use, and the one it is compared with
+Columns = tuple[Array, ...]  # the coordinates of z, each (points,) or (n, points)
 
 
 class RuleAlong(NamedTuple):
@@ -66,16 +73,16 @@ class RuleAlong(NamedTuple):
 class Moments(NamedTuple):
     """What is compared, for n neurons.
 
-    values          E Φ and E tΦ, (n, 2)            square          E Φ², (n, 1)
-    slopes          E ∂Φ/∂m and E ∂Φ/∂s, (n, 2)     slope_squares   means of their squares, (n, 2)
-    largest         largest values of |∂Φ/∂m| and |∂Φ/∂s|, (n, 2)
+    values       E Φ and E zΦ, (n, 1 + k)
+    square       E Φ², (n, 1)
+    slopes       for Φ' = ∂Φ/∂m and ∂Φ/∂s: E Φ', E zΦ' and E Φ'² over the largest |Φ'|, (n, 4 + 2k)
+    own_slopes   E Φ Φ', (n, 2)
     """
 
     values: Array
     square: Array
     slopes: Array
-    slope_squares: Array
-    largest: Array
+    own_slopes: Array
 
 
 @singledispatch
@@ -104,39 +111,43 @@ def _(activation: Sum) -> np.ndarray:
     return np.unique(np.concatenate([turns(part) for part in activation.parts]))
 
 
-def missed(sigma: Activation, rules: Rules, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Relative errors of values and of slopes at every neuron, (n, 2), in which both of two rules agree: 0 for neurons
-    that are not thin, and for nodes that are no rule of several axes: the layers of one axis are seen, and random nodes
-    have a spread."""
-    found, several = np.zeros((len(u), 2)), 1 < u.shape[1] <= max(PER_AXIS)
+def missed(sigma: Activation, nodes: KeptNodes, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> Lost:
+    """Relative errors at every neuron: 0 for neurons that are not thin, and for nodes that are no rule of several axes:
+    the layers of one axis are seen, and random nodes have a spread."""
+    found, several = np.zeros((5, len(u))), 1 < u.shape[1] <= max(PER_AXIS)
     thin = np.flatnonzero(several & (r < THIN * np.linalg.norm(u, axis=1)))
     for start in range(0, len(thin), ROWS):
         rows = thin[start : start + ROWS]
         padded = np.resize(rows, ROWS)  # one shape, whatever their number
-        found[rows] = _missed(sigma, rules, b[padded], u[padded], r[padded])[: len(rows)]
-    return found
+        found[:, rows] = _missed(sigma, nodes, b[padded], u[padded], r[padded])[:, : len(rows)]
+    return Lost(*found)
 
 
-def _missed(sigma: Activation, rules: Rules, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
-    size, nodes = np.linalg.norm(u, axis=1, keepdims=True), rules[0]
+def _missed(sigma: Activation, nodes: KeptNodes, b: np.ndarray, u: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """The five errors, (5, n)."""
+    size = np.linalg.norm(u, axis=1, keepdims=True)
     centres = (turns(sigma) - b[:, None]) / size
     near = np.concatenate([-SHRINKING, [0.0], SHRINKING])
     t, tau, p = _line(nodes.d, u.shape[1], (centres[:, :, None] + near).reshape(len(u), -1))
-    exact = _moments(sigma, nodes.sphere, b[:, None] + size * t, r[:, None] * tau, t, p)
+    unit = u / size
+    mean = tuple(jnp.asarray(unit[:, i, None] * t) for i in range(u.shape[1]))  # of z given t
+    exact = _moments(sigma, nodes.sphere, b[:, None] + size * t, r[:, None] * tau, mean, p)
 
-    def on(rule: KeptNodes) -> Moments:
-        t = along(jnp.asarray(u / size), rule.z)
-        m, s, p = b[:, None] + size * t, r[:, None] * rule.tau, jnp.broadcast_to(rule.p, t.shape)
-        return _moments(sigma, rule.sphere, m, s, t, p)
-
-    seen, other = map(on, rules)
-    parts = zip(seen, exact, other, strict=True)
-    off = Moments(*(np.maximum(np.abs(one - true) - np.abs(one - two), 0.0) for one, true, two in parts))
-    root, most = np.sqrt(exact.square), np.maximum(exact.largest, 1e-300)
+    here = along(jnp.asarray(unit), nodes.z)
+    weights = jnp.broadcast_to(nodes.p, here.shape)
+    on_nodes = _moments(
+        sigma, nodes.sphere, b[:, None] + size * here, r[:, None] * nodes.tau, tuple(nodes.z.T), weights
+    )
+    off = Moments(*(np.abs(one - true) for one, true in zip(on_nodes, exact, strict=True)))
+    root = np.sqrt(exact.square)
     root = np.where(root > 0, root, 1.0)
-    values = np.maximum(off.values / root, off.square / root**2).max(axis=1)
-    slopes = (np.maximum(off.slopes, off.slope_squares / most) / root).max(axis=1)
-    return SAFETY * np.stack([values, np.maximum(values, slopes)], axis=1)
+    constant, linear = off.values[:, 0] / root[:, 0], off.values[:, 1:].max(axis=1) / root[:, 0]
+    own = (off.square / root**2)[:, 0]
+    slopes, own_slopes = ((x / root**n).max(axis=1) for n, x in ((1, off.slopes), (2, off.own_slopes)))
+    pairs = np.maximum(np.maximum(constant, linear), own)
+    values = pairs if math.isinf(nodes.slope) else np.maximum(constant, max(nodes.slope, 1.0) * linear)
+    found = SAFETY * np.stack([values, pairs, own, slopes, own_slopes])
+    return np.where(found > ROUNDING, found, 0.0)
 
 
 def _line(d: float, k: int, cuts: np.ndarray) -> RuleAlong:
@@ -152,8 +163,8 @@ def _line(d: float, k: int, cuts: np.ndarray) -> RuleAlong:
 
 
 @jax.jit
-def _moments(sigma: Activation, sphere: UnitSphere | None, m: Array, s: Array, t: Array, p: Array) -> Moments:
-    """The moments of Φ for nodes t with weights p, at which its arguments are m and s: each (n, points)."""
+def _moments(sigma: Activation, sphere: UnitSphere | None, m: Array, s: Array, z: Columns, p: Array) -> Moments:
+    """The moments of Φ for nodes with columns z and weights p, at which its arguments are m and s: (n, points)."""
 
     def phi(m: Array, s: Array) -> Array:
         return smoothed(sigma, 0, m, s)[..., 0] if sphere is None else sphere_mean(sigma, m, s, sphere)
@@ -163,5 +174,7 @@ def _moments(sigma: Activation, sphere: UnitSphere | None, m: Array, s: Array, t
 
     one, zero = jnp.ones_like(m), jnp.zeros_like(m)
     (here, by_m), (_, by_s) = (jax.jvp(phi, (m, s), move) for move in ((one, zero), (zero, one)))
-    largest = jnp.stack([jnp.max(jnp.abs(f), axis=1) for f in (by_m, by_s)], axis=1)
-    return Moments(mean(here, t * here), mean(here**2), mean(by_m, by_s), mean(by_m**2, by_s**2), largest)
+    largest = [jnp.max(jnp.abs(f), axis=1, keepdims=True, initial=TINY) for f in (by_m, by_s)]
+    slopes = [x for f, most in zip((by_m, by_s), largest, strict=True) for x in (f, *(c * f for c in z), f**2 / most)]
+    values = mean(here, *(c * here for c in z))
+    return Moments(values, mean(here**2), mean(*slopes), mean(here * by_m, here * by_s))

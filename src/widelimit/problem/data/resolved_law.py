@@ -6,10 +6,16 @@ import math
 from dataclasses import replace
 from functools import cached_property
 
+import numpy as np
+
 from widelimit.errors import require
+from widelimit.problem.activations.kinks import switches
 from widelimit.problem.data.kept_rule import MOST_PER_AXIS, PER_AXIS, counts_of, kept_rule, other_counts
 from widelimit.problem.data.nodes import SCRAMBLINGS, Rule
-from widelimit.problem.data.target import Counts, TargetLaw
+from widelimit.problem.data.target import Counts, TargetLaw, evaluate
+from widelimit.problem.expressions import Expression
+
+NEAR, STEP = 2.0, 1e-5
 
 
 class ResolvedLaw(TargetLaw):
@@ -49,6 +55,18 @@ class ResolvedLaw(TargetLaw):
     def climbs(self) -> bool:
         """Whether the other law is a better one, and may still be compared with one that is better."""
         return self.sets == 1 and 4 * max(self.counts) <= MOST_PER_AXIS[self.kept]
+
+    @cached_property
+    def label_slope(self) -> float:
+        """The largest slope of the target at nodes |z| ≤ 2, relative to √(E y²); ∞ if it may jump: if it has a switch,
+        or is a function that says nothing about itself."""
+        if not isinstance(self.target, Expression) or switches(self.target):
+            return math.inf
+        z, p = self.rule
+        near, y = z[np.linalg.norm(z, axis=1) <= NEAR], np.asarray(evaluate(self.target, z))
+        moves = [np.asarray(evaluate(self.target, near + s * STEP * e)) for e in np.eye(self.kept) for s in (-1, 1)]
+        slopes = (np.stack(moves[1::2]) - np.stack(moves[::2])) / (2 * STEP)
+        return float(np.linalg.norm(slopes, axis=0).max(initial=0.0) / math.sqrt(max(p @ y**2, 1e-300)))
 
     @property
     def sets(self) -> int:
