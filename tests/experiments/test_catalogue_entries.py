@@ -18,8 +18,7 @@ pytestmark = pytest.mark.slow
 OPEN = {
     ("agj21-samples", "s3"), ("cm20-filtered-pca", "s4"),  # too few dimensions to tell the power
     ("noise-particle-bias", "curved"), ("noise-particle-bias", "factor"),  # too few runs, here and below
-    ("mmm19-parts", "PDE–ND"), ("sampling-and-evolving", "sample then evolve"),
-    ("sampling-and-evolving", "evolve then sample"),
+    ("mmm19-parts", "PDE–ND"),
 }  # fmt: skip
 
 
