@@ -100,6 +100,7 @@ def test_the_error_of_a_coefficient_covers_the_true_one_on_few_nodes(u):
     assert 1e-6 < true <= coefficient_error(case, "h2(z)")(rho)
 
 
+@pytest.mark.slow
 def test_the_error_of_a_coefficient_has_what_the_rules_of_a_function_lose():
     """u z + rG = S N: E σ(S N) h_2(z) = (u/S)² E σ(S N) h_2(N), by the trapezoidal rule, for a σ that oscillates."""
     case = problem(wl.data.single_index(INF, "h2(z)"), "sin(x)*tanh(x)")
@@ -113,6 +114,7 @@ def test_the_error_of_a_coefficient_has_what_the_rules_of_a_function_lose():
     assert 1e-6 < true <= coefficient_error(case, "h2(z)")(rho) < 30 * true
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("angle", "r"), [(0.0, 1e-2), (1e-3, 0.1)])
 def test_the_error_of_a_coefficient_has_what_three_axes_miss_of_a_steep_neuron(angle, r):
     """E tanh(⟨u, z⟩ + rG) z1 = u_1 E tanh'(S N) (Stein), S² = |u|² + r²: one integral over a layer of width 1/S."""

@@ -1,7 +1,7 @@
 """The cores that processes side by side have together.
 
 XLA and NumPy's linear algebra have a pool of threads as large as the machine in every process. Where several processes
-share the cores these wait for each other, awake: six times the CPU was seen. So each is told its part.
+share the cores there are then more threads than cores. So each is told its part.
 """
 
 from __future__ import annotations

@@ -153,6 +153,11 @@ def steps_per_call(stiff: bool, size: int) -> int:
     return max(LEAST, min(STEPS_PER_CALL[stiff], STEPS_PER_CALL[stiff] * SIZE // max(size, 1)))
 
 
+def size_of(state: State) -> int:
+    """How many numbers a state has."""
+    return sum(np.size(leaf) for leaf in jax.tree.leaves(state))
+
+
 def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop: float) -> Iterator[Leg]:
     """The legs of a flow without noise: no jump of the mobility inside any of them."""
     for part in stretches(problem, start, stop):
@@ -226,7 +231,7 @@ class SmoothPlan(Plan):
         """The state after a leg, on another landscape if one is given; not finite if a velocity is not."""
         dynamics = cast("Adaptive", leg.dynamics if land is None else leg.dynamics.on(land))
         span, pause = leg.numbers, None if leg.pauses is None else next(leg.pauses, None)
-        size = sum(np.size(leaf) for leaf in jax.tree.leaves(state))
+        size = size_of(state)
         begun = Midway(Reached(state, jnp.full(self._lead, span.start, float), jnp.zeros(self._lead, int)), 0, 0.0)
         now, taken, step = self.scheme.midway or begun
         self.scheme.midway = None

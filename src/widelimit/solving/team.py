@@ -25,7 +25,7 @@ from jax import Array
 from widelimit.errors import GaveUp
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscape import Landscape
-from widelimit.solving.adaptive import Adaptive, Reached, SmoothPlan
+from widelimit.solving.adaptive import Adaptive, Reached, SmoothPlan, Span, size_of
 from widelimit.solving.progress import silent
 from widelimit.solving.protocol import Dynamics, NeuronView, Run, State, Tick
 from widelimit.solving.replicas import CORES, GROUP, Leg, Plan
@@ -141,12 +141,17 @@ class Team:
             return
         for legs in zip(*(plan.legs(start, stop) for plan in plans), strict=True):
             numbers = Stacker()([leg.numbers for leg in legs])
-            yield Legs(self.stack(_explicit(leg.dynamics for leg in legs)), numbers, legs.__getitem__)
+            yield Legs(self.stack(_explicit((leg.dynamics for leg in legs), self._size)), numbers, legs.__getitem__)
 
     @cached_property
     def _lasting(self) -> Stacked:
         """The dynamics of all members, which never change."""
-        return self.stack(_explicit(next(plan.legs(0.0, 1.0)).dynamics for plan in self.plans))
+        return self.stack(_explicit((next(plan.legs(0.0, 1.0)).dynamics for plan in self.plans), self._size))
+
+    @cached_property
+    def _size(self) -> int:
+        """Numbers in the state of one member."""
+        return size_of(self.runs[0].state)
 
     def _leg(self, legs: Legs, state: State) -> State:
         """The states after a leg; those that cannot go together go alone."""
@@ -171,7 +176,8 @@ class Team:
         places = np.where(members, np.arange(count), np.flatnonzero(members)[0])
         if not isinstance(self.plans[0], SmoothPlan):
             return self._in_parts(legs, state, places), members
-        starts, stops = (np.broadcast_to(np.asarray(x, float), (count,)) for x in legs.numbers.tree)
+        span = cast("Span", legs.numbers.tree)
+        starts, stops = (np.broadcast_to(np.asarray(x, float), (count,)) for x in (span.start, span.stop))
         found = self._in_parts(legs, Reached(state, jnp.asarray(starts), jnp.zeros(count, int)), places)
         ended, steps = members & ((np.asarray(found.at) >= stops) | ~finite(found.state)), np.asarray(found.steps)
         for b in map(int, np.flatnonzero(ended)):
@@ -223,9 +229,9 @@ class Team:
         return np.array([view.error(at(state, b)) if self.alive[b] else np.nan for b, view in enumerate(views)], float)
 
 
-def _explicit(dynamics: Iterable[Dynamics]) -> list[Dynamics]:
-    """The dynamics by the explicit scheme, where there is a choice."""
-    return [one.by(False) if isinstance(one, Adaptive) else one for one in dynamics]
+def _explicit(dynamics: Iterable[Dynamics], size: int) -> list[Dynamics]:
+    """The dynamics by the explicit scheme, where there is a choice, in calls for states of so many numbers."""
+    return [one.by(False, size) if isinstance(one, Adaptive) else one for one in dynamics]
 
 
 def part_size(least: int) -> int:
