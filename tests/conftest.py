@@ -40,7 +40,7 @@ LONG_EXAMPLES = [
 
 
 def pytest_configure(config):
-    gc.set_threshold(100_000, 50, 100)  # tracing makes many objects and little garbage
+    gc.set_threshold(1_000_000, 50, 100)  # tracing makes many objects and little garbage
     if "XLA_FLAGS" not in os.environ and config.option.markexpr not in ("slow", "speed"):
         os.environ["XLA_FLAGS"] = CHEAP
     if STORE not in os.environ:  # the workers inherit it

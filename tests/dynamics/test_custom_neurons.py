@@ -58,7 +58,7 @@ def test_the_landscape_of_a_neuron_by_hand_is_that_of_the_ridge_neuron():
     assert one.risk(theta) == pytest.approx(np.mean((TABLE.y - f) ** 2), rel=1e-13)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", [wl.MeanField(32), wl.NonlinearFlow(4, points=32)], ids=["MeanField", "NonlinearFlow"]
 )

@@ -338,6 +338,7 @@ def test_a_window_that_closes_ends_all_motion():
     assert np.abs(end - closed).max() < 1e-15 and np.abs(closed - start).sum() > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [math.inf, 20.0])
 def test_a_fixed_sign_has_a_slice_of_its_own_and_keeps_its_mass(beta):
     """Half of the neurons with a = 1, half with a = −1: their radii move apart, their masses do not."""

@@ -33,6 +33,7 @@ def distances(p, coordinates, n=6, finer=1):
     return np.array([np.abs(neurons(wl.GD(n, step / finer, coordinates)) - flow).max() for step in STEPS])
 
 
+@pytest.mark.slow
 def test_gd_approaches_the_particle_flow_at_order_one():
     """With a mobility and a schedule that vary smoothly."""
     varying = {"mobility": {"a": SLOWING, "w": 0.5}, "schedule": wl.schedules.exponential(0.5)}

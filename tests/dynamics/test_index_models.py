@@ -32,6 +32,7 @@ def staircase():
     return case, wl.solve(case, wl.MeanField(40, "gauss", rtol=1e-7), 0.8, save=17, observers=observers)
 
 
+@pytest.mark.slow
 def test_a_staircase_is_climbed_step_by_step(staircase):
     case, solution = staircase
     learnt = {name: solution.dataset[name].values for name in SETS}

@@ -80,6 +80,7 @@ def references():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [pytest.param(math.inf, marks=pytest.mark.slow), 20.0])
 def test_the_error_is_of_order_one_in_the_step(beta, references):
     """Differences of neighbouring steps halve, and the extrapolated end is that of the other limit."""

@@ -67,7 +67,7 @@ def test_energy_decreases_monotonically(solved):
     assert values[0] - values[-1] > 0.05
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 def test_energy_is_lost_at_the_rate_of_the_squared_gradient(solved, nodes):
     p, rate, got = solved
     theta, land = got.dataset["theta"].values, wl.landscape(p)

@@ -104,6 +104,7 @@ def _mapped():
     return [mapped(Adaptive.move, 0, None)]
 
 
+@pytest.mark.slow
 def test_a_sweep_on_a_terminal_counts_its_points(monkeypatch):
     shown = io.StringIO()
     monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=shown, force_terminal=True, width=80))

@@ -40,6 +40,7 @@ def test_the_frames_of_a_film_are_the_neurons_of_the_run(run):
         assert beside.get_lines()[-1].get_ydata() == run.risk[k] and f"t = {t:.2f}" in main.get_title()
 
 
+@pytest.mark.slow
 def test_runs_of_different_length_are_shown_to_the_end_of_the_shorter(run, tmp_path):
     short = wl.Solution(run.dataset.isel(time=slice(3)), run.request)
     for runs in ([run, short], [short, run]):

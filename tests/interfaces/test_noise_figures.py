@@ -64,6 +64,7 @@ def test_the_line_of_a_density_is_its_marginal_and_particles_stay_bars(noisy):
     assert edges[0] < low < grid.at(0).mean(grid.at(0).column("r")) < high < edges[-1]
 
 
+@pytest.mark.slow
 def test_cells_that_move_and_points_are_both_drawn_as_jko(noisy, points):
     grid = noisy[0]
     stretch = 1 + grid.dataset["time"]
@@ -100,6 +101,7 @@ def test_a_free_energy_below_its_minimum_is_masked_and_shown_as_error_of_the_gri
     assert "below 0 by the error of the grid" in lines_of(decay)
 
 
+@pytest.mark.slow
 def test_the_density_of_a_law_does_not_show_its_nodes():
     """u ~ N(m, 1/(βλ)) for a linear neuron, also in two coordinates, where a bin holds one node or none."""
     law = wl.gibbs(line(wl.data.single_index(20, "He1(z)"), ridge=RIDGE, beta=BETA), points=96)

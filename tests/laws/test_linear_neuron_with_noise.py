@@ -150,6 +150,7 @@ def test_the_mean_neuron_of_sgd_has_the_second_moment_of_multiplicative_noise():
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(REDUCED[0], marks=SLOW), REDUCED[1], pytest.param(REDUCED[2], marks=SLOW)]
 )

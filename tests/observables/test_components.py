@@ -29,6 +29,7 @@ def cloud(case, n=5, full=False):
 TWO = problem(wl.data.multi_index(30, 2, "z1 + 0.5*z1*z2 + h3(z2)"), "erf", alpha=2.0)
 
 
+@pytest.mark.slow
 def test_smoothed_activations_have_the_coefficients_of_the_nodes():
     family, rho = components(TWO, 3), cloud(TWO)
     assert family.names[:4] == ("1", "h1(z1)", "h1(z2)", "h2(z1)") and len(family.names) == 10

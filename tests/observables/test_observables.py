@@ -59,6 +59,7 @@ def test_an_unknown_coordinate_is_refused_with_the_known_ones():
         wl.observables.moment("a")(cloud_of([1.0]))
 
 
+@pytest.mark.slow
 def test_the_risk_on_fresh_data_is_the_population_risk_within_its_error():
     problem = wl.Problem(wl.data.gaussian_classes(6, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
     theta = np.random.default_rng(0).normal(size=(5, 6))

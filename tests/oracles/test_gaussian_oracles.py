@@ -244,6 +244,7 @@ def test_a_long_neuron_along_the_labels(text):
 # ---- the origin
 
 
+@pytest.mark.slow
 def test_a_neuron_at_the_origin_moves_as_the_others_push():
     """One step of GD: Δw = −2 ε E (f − y) σ'(b) x with the mean over x by double integrals."""
     theta = np.array([[1.0, 0, 0, 0], [0.5, 2, 1, 0], [-0.3, 1.9, 1.1, 0.1]])

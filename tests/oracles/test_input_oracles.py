@@ -84,6 +84,7 @@ def test_what_a_regulariser_adds(name):
 # ---- starts and samples
 
 
+@pytest.mark.slow
 def test_neurons_and_samples_have_the_law_they_claim():
     """Kolmogorov–Smirnov at level 1e−4: r √d/κ ~ χ_d at the start; x/τ normal, and as many labels of either sign."""
     d, n = 20, 2000

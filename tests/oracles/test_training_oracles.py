@@ -128,6 +128,7 @@ def noisy(**options):
                       ridge=0.5, beta=2.0, **options)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_path_of_noisy_sgd_does_not_depend_on_what_is_saved():
     neuron = wl.neurons.ridge("tanh")
     problem = wl.Problem(wl.data.gaussian_classes(6, 0.5), neuron, wl.initial.gaussian(1.0), beta=5.0)
@@ -173,6 +174,7 @@ def empirical(theta, **options):
     return wl.Problem(wl.data.empirical(*DATA), neuron, wl.initial.array(theta, coordinates="full"), **options)
 
 
+@pytest.mark.slow
 def test_gd_and_the_particle_flow_on_a_data_set():
     theta = random_full(np.random.default_rng(1), 4, "ab", 3)
     own = data_set(SIGMAS["tanh"], *DATA, "ab")

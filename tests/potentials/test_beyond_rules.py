@@ -40,6 +40,7 @@ def test_the_error_of_a_rule_with_too_few_parts_is_below_the_one_stated(monkeypa
     assert np.all(true <= lost_beyond(reach, np.asarray(s)) + 1e-11)  # |σ| ≤ 1
 
 
+@pytest.mark.slow
 def test_a_neuron_too_long_for_the_rules_states_its_error():
     """A function that oscillates far out: what its rules lose is in the error; a short neuron has none."""
     start = wl.initial.gaussian(1.0)

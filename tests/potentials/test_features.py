@@ -101,6 +101,7 @@ def test_V_depends_on_radii_alone(case):
     np.testing.assert_allclose(full, np.repeat(closed[:, None], 5, axis=1), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 @CASES
 def test_many_turned_copies_have_the_reduced_risk(case):
     rows = reduced_rows(case, 3)

@@ -88,7 +88,7 @@ PARTS = {  # the function and its slope
 }
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PARTS)
 def test_squares_and_kernels_of_a_function_of_an_affine_argument_are_its_integrals(text):
     form, (function, slope) = ac.activation(text).pair_form, PARTS[text]

@@ -44,7 +44,7 @@ def test_the_rule_of_a_bent_function_has_the_closed_value_and_slopes_at_every_co
         np.testing.assert_allclose(mine[away], own[away], rtol=0, atol=1e-9 * float(jnp.abs(own).max()))
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tanh", "gelu"])
 def test_a_neuron_with_itself_has_the_mean_square_and_half_its_slopes(name):
     sigma, at = ac.activation(name), pairs(1, top=8.0)

@@ -103,6 +103,7 @@ def test_other_targets_and_chosen_nodes_stay_on_nodes(link, nodes):
     assert not isinstance(wl.landscape(problem(3, link, "relu", nodes), reduced=True), PolynomialLandscape)
 
 
+@pytest.mark.slow
 def test_the_order_is_that_of_the_docstring():
     """Features run over α with |α| = 0, 1, … and then over j."""
     land = wl.landscape(problem(3, CUBIC, "tanh"), reduced=True)

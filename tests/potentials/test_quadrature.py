@@ -51,7 +51,7 @@ def test_the_mean_square_of_the_slope_agrees_with_the_rule(activation):
     np.testing.assert_allclose(square_of_slope(activation, m, s), expected, rtol=0, atol=2e-11)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", [WAVY, SHARP], ids=lambda a: a.name)
 def test_small_noise_gives_derivatives(activation):
     """B_k/s^{k−1} is σ^{(k)}/√k! for k = 1, 2, 3, up to s²."""

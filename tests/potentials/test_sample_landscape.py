@@ -105,6 +105,7 @@ CASES = {  # law, neuron, and R by another route
 DRAWS = 200
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the risk of nearly parallel neurons")
 @pytest.mark.parametrize(
     "name", ["sampler", *(pytest.param(n, marks=pytest.mark.slow) for n in CASES if n != "sampler")]
@@ -122,6 +123,7 @@ def test_the_stated_error_covers_the_truth_as_often_as_it_should(name):
     assert math.sqrt(np.mean(errors**2)) == pytest.approx(np.std(found), rel=0.2)  # 1/√(2·200) is 5 %, tails
 
 
+@pytest.mark.slow
 def test_parts_and_mirror_images_leave_less_to_chance_than_plain_draws():
     law = wl.data.hypercube(40, TARGET)
     plain = wl.data.sampler(lambda key, n: law.sample(key, n, float), 40, samples=law.samples)
@@ -154,6 +156,7 @@ def test_each_seed_and_replica_reports_on_a_draw_of_its_own_at_all_times_the_sam
     assert len({*many[:, 0], other[0]}) == 5
 
 
+@pytest.mark.slow
 def test_the_error_has_one_value_for_each_replica_and_is_zero_for_a_data_set():
     rng = np.random.default_rng(6)
     theta, p = jnp.asarray(rng.normal(size=(2, 3, 8))), jnp.asarray([0.2, 0.3, 0.5])
@@ -206,6 +209,7 @@ def line(key, n):
     return x, x[:, 0]
 
 
+@pytest.mark.slow
 def test_the_gibbs_law_of_a_drawn_law_states_the_risk_on_fresh_draws():
     """y = x, f = m x: R = (1 − m)²."""
     case = wl.Problem(wl.data.sampler(line, 1, samples=200), wl.neurons.ridge("x"), wl.initial.gaussian(1.0),

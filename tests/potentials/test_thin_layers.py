@@ -15,7 +15,7 @@ def land_of(data, sigma) -> Landscape:
     return wl.landscape(wl.Problem(data, wl.neurons.ridge(sigma), wl.initial.gaussian(1.0)), reduced=True)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [1e-3, 0.0, 0.1, 0.7])
 @pytest.mark.parametrize(("size", "r"), [(30.0, 0.01), (3.0, 1e-4), (1e3, 0.1)])
 def test_a_bend_beside_a_cut(size, r, angle):

@@ -142,7 +142,7 @@ JUMPS = {  # E y², from the normal law and symmetry
 }
 
 
-@pytest.mark.some(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("target", JUMPS)
 def test_a_rule_is_cut_where_the_target_jumps_or_bends(target):
     k, exact = JUMPS[target]

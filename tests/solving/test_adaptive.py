@@ -248,6 +248,7 @@ def test_a_replica_that_has_arrived_does_not_stop_the_others():
         plan._pace(Reached(None, np.array([5.0, 2.0]), np.array([0, 0])), before, span, 6)
 
 
+@pytest.mark.slow
 def test_calls_of_few_steps_get_as_far_as_long_ones(monkeypatch):
     """Of a state that counts as large a call has a few steps, the first as long as those before: about as many in all,
     and the same flow to its tolerance."""

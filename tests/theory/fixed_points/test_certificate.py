@@ -118,6 +118,7 @@ def test_the_gap_of_linear_neurons_is_known():
     assert found.gap >= found.value - 0.5 - 1e-12 and found.gap == pytest.approx(0.5, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_a_network_in_full_coordinates_pays_for_its_directions():
     """R(ρ) − R(ρ̄), exactly for few neurons; the sampled excess of the same neurons agrees within its error."""
     problem = classes(40, 0.5)

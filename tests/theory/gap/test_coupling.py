@@ -135,6 +135,7 @@ def test_infinite_dimension_is_compared_in_reduced_coordinates():
     assert result.parts == ("ND–PD", "PD–GD", "total")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "times"), [(0.03, [0, 0.06, 0.1]), (5.0, [0, 0.1])])
 def test_all_dynamics_are_compared_at_whole_steps_and_at_the_end(step, times):
     result = wl.compare(problem(), n=3, step=step, t_end=0.1, save=3, chain=("PD", "GD", "SGD"))

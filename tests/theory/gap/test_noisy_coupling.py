@@ -54,6 +54,7 @@ def free():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SGD", "PD", "PD in substeps", "ND"])
 def test_without_a_force_all_dynamics_end_at_the_same_neurons(free, name):
     """Two whole steps and half of a third."""

@@ -34,6 +34,7 @@ def over_step():
     return wl.rates(p, "step", [0.0005, 0.001, 0.002], n=10, t_end=0.02, replicas=6, chain=("PD", "GD"))
 
 
+@pytest.mark.slow
 def test_euler_steps_have_order_one(over_step):
     value, low, high = over_step.exponent("PD–GD", "distance")
     assert low - 0.03 < 1 < high + 0.03 and value == pytest.approx(1, abs=0.05)  # 0.03: the next order, ε/2 of it

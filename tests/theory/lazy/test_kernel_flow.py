@@ -88,6 +88,7 @@ def test_the_end_of_a_full_kernel_interpolates_and_a_ridge_is_regression():
     np.testing.assert_allclose(wl.kernel_regression(one, Z, 0.1, theta), wanted, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_rows_that_occur_twice_agree_or_are_averaged_or_refused():
     twice = np.concatenate([X, X[:2]])
     once = wl.KernelFlow(problem(neuron=wl.neurons.ridge("erf", outer="trained"))).predict(Z, math.inf)

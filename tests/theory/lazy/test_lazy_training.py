@@ -34,6 +34,7 @@ def orders(build, scales, t_end, n=12):
     return [np.polyfit(np.log(scales), values, 1)[0] for values in logs]
 
 
+@pytest.mark.slow
 def test_distances_to_the_tangent_model_have_their_orders_in_the_scale():
     found = orders(centred, (8.0, 16.0, 32.0), 1.0)
     np.testing.assert_allclose(found, [-1, -2, -1], atol=0.15)

@@ -315,6 +315,7 @@ def test_neurons_on_the_sphere_learn_along_it():
     np.testing.assert_allclose(wl.ntk(bent, X), drawn, rtol=0, atol=0.03)
 
 
+@pytest.mark.slow
 def test_a_sphere_is_exact_for_neurons_that_scale_and_drawn_for_others():
     """ReLU at |w| = κ is ReLU at E |w|² = κ²; all within 4 standard errors of other neurons."""
     for name, how in (
