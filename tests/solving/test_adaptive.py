@@ -137,15 +137,22 @@ FLOWS = {
 RATES = {"few neurons on a sphere": 1e6}
 
 
+def jvp_or_difference(name, velocity, y, x, h=1e-5):
+    """J x; in full coordinates by differences, as automatic differentiation is nan where a neuron meets itself."""
+    if name != "full coordinates":
+        return jax.jvp(velocity, (y,), (x,))[1]
+    ahead, behind = (velocity(jax.tree.map(lambda a, b: a + sign * h * b, y, x)) for sign in (1, -1))  # noqa: B023
+    return jax.tree.map(lambda a, b: (a - b) / (2 * h), ahead, behind)
+
+
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (i > 1)) for i, n in enumerate(FLOWS)])
 def test_the_linear_systems_of_a_flow_are_those_of_its_velocity(name):
-    """(1 − ηJ) x = b, with J from automatic differentiation of the whole velocity; the rounding of J is multiplied by
-    η times the largest rate."""
+    """(1 − ηJ) x = b, with J from the whole velocity; the rounding of J is multiplied by η times the largest rate."""
     flow, state = FLOWS[name]
     state, eta = jax.tree.map(jnp.asarray, state), 1e-3
     b = jax.tree.map(lambda y: jnp.cos(1 + jnp.arange(y.size)).reshape(y.shape), state)
     x = jax.jit(lambda y, b: flow.implicit(0.0, y, eta)(b))(state, b)
-    moved = jax.jvp(lambda y: flow.velocity(0.0, y), (state,), (x,))[1]
+    moved = jvp_or_difference(name, lambda y: flow.velocity(0.0, y), state, x)
     for wanted, found, by in zip(*map(jax.tree.leaves, (b, x, moved)), strict=True):
         np.testing.assert_allclose(found - eta * by, wanted, rtol=0, atol=1e-11 * max(1.0, eta * RATES.get(name, 1.0)))
 
@@ -201,7 +208,9 @@ def test_a_run_that_hardly_moves_any_more_may_go_on_for_ever():
     run = wl.solve(problem, wl.MeanField(16, check=False), 1e6, save=3)
     land = wl.landscape(problem, reduced=True)
     assert run.outcome == "done" and "stiff" in run.notes and run.times[-1] == 1e6
-    assert np.abs(land.grad_psi(run.final.theta, run.final)).max() < 1e-5
+    first, last = (np.asarray(land.grad_psi(rho.theta, rho)) for rho in (run.at(0.0), run.final))
+    held = run.final.theta == 0  # at the origin, where the force points inwards
+    assert (last[held] >= 0).all() and np.abs(last[~held]).max() < 1e-4 * np.abs(first).max()
 
 
 def test_an_implicit_scheme_is_tried_where_what_is_left_is_worth_it():
