@@ -6,8 +6,8 @@
     M   rates   (D,)     mobility at time kε
 
 The steps of SGD with the expectation over the sample taken: explicit Euler for the particle flow, order 1. Where
-nothing but θ changes from step to step, and many neurons make a gradient dear, small steps are taken many at a time
-(widelimit.dynamics.leaps), with the error of the flows.
+nothing but θ changes from step to step, and a kernel of many pairs makes a gradient dear, small steps are taken many at
+a time (widelimit.dynamics.leaps), with the error of the flows.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
+from widelimit.potentials.pairwise_landscape import PairwiseLandscape
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Constant, Steps, steps_of
 from widelimit.solving.clock import Chunk, chunks, whole_steps
@@ -79,8 +80,9 @@ def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
     steps = steps_of(problem.schedule, method.step)
     rules = rules_of(problem, reduced)
     alike = isinstance(problem.schedule, Constant) and problem.rates.is_constant and not rules.is_noisy
-    leaps = alike and method.n >= MANY and not reduced and not rules.on_sphere
-    descent = Descent(landscape(problem, reduced), rules, steps, weights, leaps)
+    land = landscape(problem, reduced)
+    leaps = alike and method.n >= MANY and isinstance(land, PairwiseLandscape) and not rules.on_sphere
+    descent = Descent(land, rules, steps, weights, leaps)
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
         for chunk in chunks(start, stop, method.step, LEAPT_PER_CALL if leaps else STEPS_PER_CALL):
