@@ -23,6 +23,8 @@ STORE = "JAX_COMPILATION_CACHE_DIR"
 MAPPINGS = 45_000
 LONG_EXAMPLES = [
     "Linearisation",
+    "regime",
+    "relative_scale",
     "Regime",
     "fit_bound",
     "compare",
@@ -41,6 +43,8 @@ LONG_EXAMPLES = [
 
 def pytest_configure(config):
     gc.set_threshold(1_000_000, 50, 100)  # tracing makes many objects and little garbage
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests start many processes, of which only the first shall compile
+    sys.dont_write_bytecode = False
     if "XLA_FLAGS" not in os.environ and config.option.markexpr not in ("slow", "speed"):
         os.environ["XLA_FLAGS"] = CHEAP
     if STORE not in os.environ:  # the workers inherit it

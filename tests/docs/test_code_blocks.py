@@ -12,7 +12,7 @@ from widelimit.interfaces.cli import run
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-SHORT = ("README.md", "spec.md")  # the others are run by CI, in a lane of their own
+SHORT = ("spec.md",)  # the others are run by CI, in a lane of their own
 
 
 def blocks(page, language):

@@ -47,6 +47,7 @@ def flowed(parts):
     return wl.solve(case, wl.ParticleFlow(N, rtol=1e-6), 4.0, save=9, keep="full", observers={"unseen": unseen})
 
 
+@pytest.mark.slow
 def test_the_flow_on_a_data_set_only_descends(flowed):
     assert np.all(np.diff(flowed.risk) < 0) and flowed.risk[-1] < 0.3 * flowed.risk[0]
 

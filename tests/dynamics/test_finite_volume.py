@@ -60,6 +60,7 @@ def ornstein_uhlenbeck(with_teacher):
     return exact | ({"u1": m, "u2": m**2 + s} if with_teacher else {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "box", "cells", "observers"),
     [
@@ -141,7 +142,7 @@ NOISY = classes(ridge=0.2, beta=50.0)
 BOX = ((0.0, 4.0),)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "method"),
     [
@@ -217,7 +218,7 @@ def watched(problem, method, t_end):
     return run, seen
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "cells", "t_end", "axis", "end"),
     [(SMOOTH, 100, 0.05, 0, -1), (teacher(link="-He1(z)"), 24, 0.5, 0, 0)],
@@ -321,6 +322,7 @@ def test_a_schedule_is_a_clock():
     assert np.abs(plain.final.masses - plain.at(0.0).masses).sum() > 0.1
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("beta", [50.0, math.inf])
 def test_a_rate_that_varies_in_time_is_a_clock_too(beta):
     """ξ m_w = e^(−t/2) e^(−t), followed in time: as its integral at constant speed, to order 2 in the steps."""

@@ -93,6 +93,7 @@ def test_neurons_of_every_dynamics_are_saved_in_the_reduced_coordinates():
     np.testing.assert_array_equal(solution.at(0.1).column("u"), w[:, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [20, pytest.param(INF, marks=pytest.mark.slow)])
 def test_a_reduced_flow_on_the_sphere_stays_on_it(d):
     solution = wl.solve(single(d, inner="sphere"), wl.ParticleFlow(8, "reduced"), 1.0, save=5)

@@ -91,6 +91,7 @@ def test_the_error_is_of_order_one_in_the_step(beta, references):
     assert 2 * runs[2].risk[-1] - runs[1].risk[-1] == pytest.approx(references[beta].risk[-1], abs=1e-3)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("beta", [math.inf, 20.0])
 @pytest.mark.parametrize("step", [0.01, 1.0, pytest.param(100.0, marks=pytest.mark.slow)])
 def test_every_step_lowers_the_energy(beta, step):

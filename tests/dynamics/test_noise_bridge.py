@@ -82,6 +82,7 @@ def test_the_joint_covariance_of_all_steps_is_that_of_the_plain_loop(case, monke
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-8 * max(1, want.max()))
 
 
+@pytest.mark.slow
 def test_a_share_of_a_step_adds_its_decay_and_its_noise():
     """λ = 0 up to step 2, then 30 % of a step of variance 2: increments are independent, of variance 1.5 and 0.6."""
     here = walk()

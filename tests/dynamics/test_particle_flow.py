@@ -59,7 +59,7 @@ def moving(p):
     return np.array([name not in fixed for name in p.coordinates])
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 def test_energy_decreases_monotonically(solved):
     p, _, got = solved
     values = energy(p, got.dataset["theta"].values, got.risk)
@@ -77,6 +77,7 @@ def test_energy_is_lost_at_the_rate_of_the_squared_gradient(solved, nodes):
     assert values[0] - values[-1] == pytest.approx(float(nodes[1] @ loss), abs=SOLVER)
 
 
+@pytest.mark.some(1)
 def test_fixed_columns_do_not_move_at_all(solved):
     p, _, got = solved
     theta, moves = got.dataset["theta"].values, moving(p)

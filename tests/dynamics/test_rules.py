@@ -12,6 +12,7 @@ def problem(**more):
     return wl.Problem(wl.data.gaussian_classes(12, 0.8, informative=6), neuron, initial, **more)
 
 
+@pytest.mark.slow
 def test_half_the_rate_is_half_the_time():
     """Where w alone moves, dw/dt = −2 m ∇Ψ is autonomous: m = ½ at time t is m = 1 at time t/2, step by step in GD."""
 

@@ -108,11 +108,13 @@ def short_blocks(monkeypatch):
     monkeypatch.setattr(block_layout, "BLOCK_ROWS", 32)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("sigma", "xi"), [("tanh", "power"), ("ramp", "exponential")])
 def test_block_sgd_is_the_plain_loop_after_5000_steps(sigma, xi):
     assert largest_difference(problem(sigma, xi=xi), xi, n=30, step=1e-3, batch=1, steps=5_000) < ROUNDING
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("outer", "bias", "ridge"),
     [
@@ -138,6 +140,7 @@ def test_fixed_scalars_do_not_move_under_sgd_not_even_by_the_ridge(short_blocks)
     assert (end[:, 2:] != start[:, 2:]).all()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("dtype", "ridge", "step", "tolerance"), [("float64", 49.9, 0.01, ROUNDING), ("float32", 3.0, 0.1, 1e-4)]
 )
@@ -147,6 +150,7 @@ def test_a_strong_ridge_is_no_divergence(dtype, ridge, step, tolerance):
     assert largest_difference(p, "constant", n=5, step=step, batch=1, steps=150, dtype=dtype) < tolerance
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("batch", [3, 16, 40, 200])
 def test_minibatch_sgd_is_the_plain_loop(batch, monkeypatch):
     monkeypatch.setattr(block_layout, "BLOCK_ROWS", 60)  # blocks of 20, 3, 1 and 1 steps
@@ -165,6 +169,7 @@ def half_the_square(a, b, w):
     return (a * a + b * b + jnp.sum(w * w)) / 2
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("steps", [0.3, 45.7])
 @pytest.mark.parametrize("regulariser", [wl.regularisers.squares(), half_the_square], ids=["blocks", "step by step"])
 def test_the_last_step_is_shortened_so_that_a_run_ends_at_t_end(steps, regulariser, short_blocks):
@@ -198,6 +203,7 @@ def test_the_same_seed_gives_the_same_bits(cut):
     assert np.abs(other - again).max() > 0.1
 
 
+@pytest.mark.slow
 def test_the_data_do_not_depend_on_n(monkeypatch, short_blocks):
     """What two networks of different width ask of the data law is the same key and the same size."""
     seen = []

@@ -93,6 +93,7 @@ def test_the_projected_flow_loses_energy(name):
     assert (np.diff(energy) < -1e-3).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", ["free", "sphere"])
 def test_noise_has_the_same_law_in_full_and_in_reduced_coordinates(inner):
     """20,000 kicks of one neuron each way; the radii agree by Kolmogorov–Smirnov, alone and as a ratio."""

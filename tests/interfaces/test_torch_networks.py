@@ -113,6 +113,7 @@ def trained(net, problem, steps, batch, rate, decay=0.0):
     return net
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("parametrisation", PARAMETRISATIONS)
 @pytest.mark.parametrize(("batch", "ridge"), [(1, 0.0), (4, 0.25)])
 def test_torch_at_the_matching_rate_follows_our_sgd(parametrisation, batch, ridge):
@@ -131,6 +132,7 @@ def test_torch_at_the_matching_rate_follows_our_sgd(parametrisation, batch, ridg
     assert np.abs(expected - found).max() < 1e-10
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("frozen", ["0.weight", "0.bias", "2.weight"])
 def test_what_a_module_does_not_train_stays_in_our_sgd(frozen):
     net, step = module("GELU"), 0.02

@@ -89,7 +89,7 @@ LONG = ("JKO", "TangentSGD", "GD at a scale", "noisy FiniteVolume")  # whose cod
 CASES = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in RUNS]
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", CASES)
 def test_another_number_runs_the_same_compiled_code(name):
     run = RUNS[name]

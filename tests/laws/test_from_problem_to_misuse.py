@@ -19,6 +19,7 @@ def problem(neuron=None, d=40, **fields):
     )
 
 
+@pytest.mark.slow
 def test_mass_that_reaches_the_origin_of_a_cone_stays_there():
     neuron = wl.neurons.ridge("relu", outer="fixed")
     cone = problem(neuron, initial=wl.initial.gaussian(1.0, a=wl.initial.signs()))

@@ -95,7 +95,7 @@ def split(w):
     return m, w - m
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 def test_two_starts_under_one_noise_differ_by_the_amplification_of_the_scheme(full):
     start, one, two = start_and_end(full)
     (m, deviations), (m_end, deviations_end) = split(second(start) - start), split(two - one)
@@ -116,6 +116,7 @@ def test_the_mean_neuron_averages_to_the_noiseless_one(full):
     assert (np.abs(error) < 4 * m.std(axis=0, ddof=1) / math.sqrt(REPLICAS)).all()
 
 
+@pytest.mark.some(3)
 def test_noise_adds_up_to_the_variance_of_the_scheme(full):
     """A mean of k squares of normal numbers of variance v has standard deviation v √(2/k)."""
     _start, end, _ = start_and_end(full)

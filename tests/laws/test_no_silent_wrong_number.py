@@ -184,7 +184,7 @@ def in_layers(function, width, cut=0.0):
     )
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("r", [3e-3, 1e-3, 1e-2])
 def test_a_bend_that_is_smoothed_closer_to_0_than_the_nodes(r):
     """V = −E h_2(z) E (8z + rG)_+; nodes cut at 0 see 8z_+ alone: 1.6e−7 off at r = 3e−3, 1e−11 stated."""

@@ -80,6 +80,7 @@ FALSE = {
 }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", FALSE)
 def test_a_falsified_solution_keeps_its_residual(name, solutions):
     true = solutions("all trained").dataset
@@ -119,6 +120,7 @@ def test_while_the_schedule_is_zero_nothing_may_move(solutions):
     assert total(halted, solutions("all trained")) > 1e-3
 
 
+@pytest.mark.slow
 def test_mass_that_has_reached_the_origin_stays_there():
     """a = −1 with relu: Ψ = c r near 0 with c > 0, a conical minimum, where ∂χ need not vanish."""
     start = wl.initial.gaussian(0.1, a=-1.0)
@@ -163,7 +165,7 @@ def even(theta):
     return theta[0] ** 3 * (theta[1] ** 2 + 0.3 * theta[-1] ** 4)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("d, informative", [(1, None), (2, None), (20, None), (20, 7)])
 def test_noise_adds_the_laplacian_and_the_drift_of_the_radii(d, informative):
     problem = noisy(d, informative)

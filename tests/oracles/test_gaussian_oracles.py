@@ -200,6 +200,7 @@ SQUARES = {"step(z-1)": 0.1587, "sign(z1+z2)": 1.0, "tanh(5*z1)*z2*z3": 0.843, "
            "He8(z1)*z2*z3": 40320.0, "z1*z2*z3*z4*z5*z6": 1.0}  # fmt: skip
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "text", [*list(SQUARES)[:2], *(pytest.param(text, marks=pytest.mark.slow) for text in list(SQUARES)[2:])]
 )

@@ -74,6 +74,7 @@ def test_reduced_U_is_full_U_averaged_over_rotations(case):
             assert within(samples, closed[i, j])
 
 
+@pytest.mark.some(1)
 @CASES
 def test_reduced_U_is_full_U_integrated_over_the_angle_in_each_group(case):
     """The same law without an error bar: the cosine has density ∝ (1 − x²)^{(d − 3)/2}, a Gauss–Jacobi weight."""
@@ -125,6 +126,7 @@ def test_reducing_full_neurons_recovers_their_radii():
     np.testing.assert_allclose(wl.reduce(TWO, full), rows, rtol=1e-14)
 
 
+@pytest.mark.some(1)
 @CASES
 def test_feature_risk_is_the_quadratic_form_of_V_and_U(case):
     rows = reduced_rows(case, 7)
@@ -200,6 +202,7 @@ def test_angle_moments_are_those_of_random_directions(k, d):
     assert angle_moment(k + 1, d) == 0 and angle_moment(k, math.inf) == 0 and angle_moment(0, d) == 1
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("case", [problem(40), problem(60, informative=30)], ids=["one radius", "two radii"])
 def test_a_tolerance_bounds_the_change_of_U(case):
     rows = reduced_rows(case, 6)
@@ -269,6 +272,7 @@ def test_two_radii_with_no_weight_on_the_second_are_one_radius():
         np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("activation", ["ramp", "tanh"])
 @pytest.mark.parametrize("informative", [None, 20], ids=["one radius", "two radii"])
 def test_the_gradient_is_the_slope_of_psi_in_every_column(activation, informative):

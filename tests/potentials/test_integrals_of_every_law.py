@@ -52,6 +52,7 @@ def link(z):
     return z * z - 1 + 0.5 * z - 0.2 * (z**3 - 3 * z)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("d", [20, math.inf])
 def test_single_index_V_and_U_are_nested_integrals(d):
     """At finite d only V is one: it knows nothing of the other neurons."""
@@ -66,6 +67,7 @@ def test_single_index_V_and_U_are_nested_integrals(d):
         assert float(land.U(rows, rows)[0, 1]) == pytest.approx(U, abs=1e-10)
 
 
+@pytest.mark.slow
 def test_full_single_index_U_is_a_bivariate_integral_over_the_quadrant():
     case, d = problem(wl.data.single_index(5, LINK)), 5
     theta = np.hstack([[[1.3, 0.3], [0.8, -0.5]], np.random.default_rng(8).normal(size=(2, d)) / 2])
@@ -158,7 +160,7 @@ SLOPES = {  # the problem, whether reduced, and how many columns θ has
 QUICK = ("single index", "hypercube", "sphere, relu", "custom neuron")
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in SLOPES])
 def test_gradients_are_slopes_of_psi_in_every_column(name):
     build, reduced, columns = SLOPES[name]

@@ -63,6 +63,7 @@ def computed(kind, m, s, order=ORDER):
     return np.concatenate([value(kind, m, s), s * np.asarray(slopes(kind, m, s, order))[0]])
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_order_has_an_error_below_1e_14(kind):
     for m, s in (*POINTS, WIDE) if kind in ("tanh", "silu") else POINTS:
@@ -70,6 +71,7 @@ def test_every_order_has_an_error_below_1e_14(kind):
         assert error.max() < 1e-14, (m, s, error)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_mean_squares_have_an_error_below_1e_14_of_their_scale(kind):
     for m, s in POINTS[:-1]:
@@ -80,6 +82,7 @@ def test_mean_squares_have_an_error_below_1e_14_of_their_scale(kind):
             assert float(ours(kind, *at)[0]) == pytest.approx(expected, abs=allowed * (1 + m * m + s * s)), (m, s)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_noise_they_are_the_function_and_its_slope(kind):
     m = np.array([-4.0, -1.0, 0.0, 0.25, 3.0])
@@ -101,6 +104,7 @@ def test_A_k_goes_to_zero_like_s_to_the_k(kind):
     np.testing.assert_allclose(b / 1e-6 ** np.arange(ORDER), limit, rtol=1e-7)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivatives_in_m_and_s_are_higher_orders(kind):
     m, s = (jnp.asarray(x) for x in zip(*((0.3, 0.0), (0.3, 0.2), (-1.5, 1.0), (4.0, 3.0)), strict=True))
@@ -136,6 +140,7 @@ def test_reflection_of_the_others(kind, rest):
         np.testing.assert_allclose(value(kind, m, s) + value(kind, -m, s), 1.0, rtol=1e-14)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_squares_of_many_orders_add_up_to_the_mean_square(kind):
     m, s = jnp.asarray([0.4, -1.0]), jnp.asarray([0.9, 1.1])
@@ -144,6 +149,7 @@ def test_the_squares_of_many_orders_add_up_to_the_mean_square(kind):
     np.testing.assert_allclose(value(kind, m, s) ** 2 + jnp.sum(a**2, axis=1), mean_square(kind, m, s), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_long_and_short_series_and_many_points_agree():
     rng = np.random.default_rng(0)
     m, s = jnp.asarray(rng.normal(size=(3, 500))), jnp.asarray(rng.uniform(0, 3, (3, 500)))

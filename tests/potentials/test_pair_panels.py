@@ -8,6 +8,7 @@ from widelimit.potentials import pair_panels
 from widelimit.potentials.pair_panels import sum_pairs
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("n", [2, 3, 8, 13, 30])
 def test_every_pair_counts_once_in_each_order_whatever_the_panels(n, monkeypatch):
     monkeypatch.setattr(pair_panels, "ROWS", 3)  # 1, 1, 3, 5 and 11 panels; some neurons missing in the last

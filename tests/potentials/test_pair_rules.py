@@ -75,7 +75,7 @@ def test_only_pairs_that_are_needed_are_integrated_and_have_slopes():
     np.testing.assert_allclose(corr, wanted[5], atol=1e-13)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("s", [1.0, 1e3, 30.0, 1e4])
 def test_a_long_neuron_has_its_mean_square_and_the_kernel_of_the_sign(s):
     """E tanh² = 1 − E tanh' at every length; E tanh(h) tanh(h') = (2/π) asin c + O(1/s²) for m = 0, |c| < 1."""

@@ -76,6 +76,7 @@ def series_risk(here, theta, p):
     return sum(pair_series.risk_parts(family, here.sigma, at, p).cut(8).value for family, at in seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)
 def test_the_series_gradient_is_the_slope_of_half_the_risk(activation):
     here, (theta, p) = full(activation, 5, runs=5), spread()
@@ -106,6 +107,7 @@ def test_the_gradient_where_the_weight_or_the_neuron_vanishes():
     assert np.abs(gradient[3, 2:]).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)
 def test_replicas_mapped_are_replicas_one_by_one(activation):
     here = full(activation, runs=2)
@@ -132,6 +134,7 @@ def test_the_certificate_is_honest_and_not_wildly_pessimistic(activation, inform
     assert max(ratios) > 1e-3
 
 
+@pytest.mark.slow
 def test_a_lean_pass_differs_from_one_in_double_precision_by_no_more_than_its_roundings():
     here = full(ac.ramp())
     for seed, align in enumerate([0.0, 0.3, 0.6]):
@@ -179,6 +182,7 @@ def tail(activation, order, m, s):
     return np.sqrt(np.maximum(left, 0.0))
 
 
+@pytest.mark.slow
 def test_near_takes_a_higher_order_as_neurons_align_and_the_kernel_in_the_end():
     here = full(ac.ramp())
     clouds = [spread()[0], cloud(2)[0], cloud(2, align=0.4)[0], cloud(2, align=1.0)[0]]

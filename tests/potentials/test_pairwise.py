@@ -96,7 +96,7 @@ def test_erf_with_bias_is_the_sum_of_mehlers_series():
     np.testing.assert_allclose(kernel(ac.erf, Pair(m, s, m2, s2, c)), long, rtol=0, atol=1e-13)
 
 
-@pytest.mark.some(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "activation", [ac.sin, ac.cos, ac.polynomial([0.5, 1, -1, 0.3, 0.1]), ac.hermite(3).form], ids=ac.name_of
 )
@@ -123,7 +123,7 @@ SMOOTH = [ac.tanh, ac.erf, ac.sin, ac.softplus, ac.hermite(3).form]
 BENT = [ac.ramp().form, ac.relu, ac.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)], 0.5, -0.2).form]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("activation", [*SMOOTH, *BENT], ids=ac.name_of)
 def test_mean_squares_are_integrals_of_the_square(activation):
     m, s = jnp.asarray([-1.0, 0.0, 0.5, 2.0]), jnp.asarray([0.3, 1.0, 2.0, 0.1])
@@ -224,7 +224,7 @@ def test_grad_psi_is_the_slope_of_psi(name):
         np.testing.assert_allclose(gradient[:, j], slope, rtol=0, atol=1e-8 * (1 + np.abs(slope).max()))
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_grad_psi_on_the_cloud_itself_is_half_n_times_the_gradient_of_the_risk(name):
     full, theta = wl.landscape(CASES[name]), jnp.asarray(neurons(N))

@@ -42,7 +42,7 @@ def test_the_table_agrees_with_the_rules_in_every_order(activation):
     )
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", FUNCTIONS, ids=lambda a: a.name)
 def test_the_mean_square_of_the_slope_agrees_with_the_rule(activation):
     m, s = points(0.15, 5.0)
@@ -77,6 +77,7 @@ def test_points_outside_of_the_table_are_integrated_and_do_not_disturb_the_other
     assert np.all(np.isfinite(together)) and np.all(np.isfinite(mean_value(activation, m, s)))
 
 
+@pytest.mark.slow
 def test_orders_beyond_the_table_continue_it():
     m, s = points(0.2, 3.0, 50)
     many, few = scaled_slopes(WAVY, m, s, 30), scaled_slopes(WAVY, m, s, 7)

@@ -131,7 +131,7 @@ def within(samples, expected, errors=5, allowance=0.0):
     return abs(np.mean(samples) - expected) <= errors * np.std(samples) / math.sqrt(len(samples)) + allowance
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @each(
     ["single index, d = 20", "multi index, d = 20", "sphere, d = 20", "three classes"],
     ["single index, d = 200", "multi index, d = 200", "sphere, d = 200"],
@@ -146,6 +146,7 @@ def test_reduced_V_and_U_are_means_over_inputs_and_directions(name):
     assert within(here * case.values(case.turned(rows[0], DRAWS, rng), x), U[0, 0])
 
 
+@pytest.mark.slow
 def test_reduced_hypercube_is_the_hypercube_in_many_dimensions():
     """Errors of order 1/d: the normal law of Σ w_i x_i has a relative error in its fourth cumulant of at most 6/d."""
     d, chunk = 4000, 3000
@@ -196,6 +197,7 @@ def test_full_V_and_U_without_a_formula_come_from_a_fair_draw(case):
     assert abs(own - squares.mean()) <= 5 * math.hypot(land.risk_error(theta), np.std(squares) / math.sqrt(DRAWS))
 
 
+@pytest.mark.some(1)
 @each(
     ["single index, d = 20", "multi index, d = 20"], ["single index, d = 200", "multi index, d = 200", "three classes"]
 )

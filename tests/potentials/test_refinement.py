@@ -82,6 +82,7 @@ def test_an_array_is_compared_with_the_finer_landscape_once(monkeypatch):
     assert land.in_motion(land.rows([1.0, 0.3, 0.1, 1.0])) is land and len(calls) == seen + 1
 
 
+@pytest.mark.slow
 def test_random_nodes_state_the_standard_error_of_their_mean():
     """E z_4 (u_4 z_4 + r G)_+ = u_4/2, and U by the arc-cosine kernel at angle 0: |w|²/2."""
     law = wl.data.multi_index(math.inf, 4, "z1*tanh(z2)*z3 + z4")
@@ -93,7 +94,7 @@ def test_random_nodes_state_the_standard_error_of_their_mean():
     assert land.risk_error(theta) == pytest.approx(stated.risk, rel=1e-9)
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("link, square", [("z1*z2*z3*z4", 1.0), ("z1*z2*z3*z4*z5*z6", 1.0), ("He8(z1)*z2*z3", 40320.0)])
 @pytest.mark.parametrize("reduced", [True, False])
 def test_polynomials_of_many_variables_are_exact(link, square, reduced):
@@ -104,6 +105,7 @@ def test_polynomials_of_many_variables_are_exact(link, square, reduced):
     assert land.risk(nothing) == pytest.approx(square, rel=1e-12)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("link", ["z1*z2*z3", "z1**2*z2 - z3 + 0.5", "He3(z1)"])
 def test_full_coordinates_know_the_labels_of_a_polynomial_exactly(link):
     """V against a sum over 40³ nodes of N(0, I_3), given which relu has a mean in closed form."""

@@ -199,6 +199,7 @@ CLOSED = [ac.relu, ac.truncated_relu, ac.ramp().form, FIGURE_4, ac.erf, ac.sin, 
 INTEGRATED = [ac.tanh, ac.sigmoid, ac.softplus, SILU, KINKED]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("activation", CLOSED, ids=name)
 def test_closed_forms_are_exact_to_twelve_digits(activation):
     grid = [(m, s) for m, s in GRID if s < 20 or not isinstance(activation, ac.Sinusoid)]
@@ -255,6 +256,7 @@ def differentiated(request):
     return function, m, s, np.asarray(slope(one, zero)), np.asarray(slope(zero, one))
 
 
+@pytest.mark.some(7)
 def test_derivatives_agree_with_differences(differentiated):
     function, m, s, by_m, by_s = differentiated
     h = 1e-3  # fourth order: h⁴ ~ 1e−12 times a derivative of order one, and rounding of 1e−16/h
@@ -279,6 +281,7 @@ def test_derivatives_obey_steins_identity_and_the_heat_equation(differentiated):
     np.testing.assert_allclose(by_s[:, 0], s * second, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_noise_begins_to_act_on_a_kink_at_once():
     def spread(s):
         return smoothed(ac.relu, 0, jnp.zeros(()), s)[0]
@@ -287,7 +290,7 @@ def test_noise_begins_to_act_on_a_kink_at_once():
     assert float(spread(jnp.asarray(1e-9))) == pytest.approx(1e-9 / math.sqrt(2 * math.pi), rel=1e-13)
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("activation", ac.NAMED.values(), ids=name)
 def test_without_noise_values_are_those_of_the_activation_and_derivatives_are_finite(activation):
     activation = activation.form

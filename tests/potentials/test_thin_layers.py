@@ -47,6 +47,7 @@ def test_the_error_of_a_steep_step_is_not_wasted_where_labels_are_smooth(link):
     assert 1e-6 < off <= found.U[0, 0] < 30 * off
 
 
+@pytest.mark.slow
 def test_the_error_of_a_long_bend_in_its_own_field_is_not_wasted():
     """relu on an axis with the formulas of the first test: ∂Ψ/∂r = −r/(S√2π) + r sin θ/2π."""
     land, size, r = land_of(wl.data.multi_index(math.inf, 2, "1 + z1*z2"), "relu"), 1e3, 0.1

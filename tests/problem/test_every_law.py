@@ -48,6 +48,7 @@ def test_samples_have_the_moments_of_the_law(name):
         assert np.abs(cross).max() <= 5 * (first**2).mean() / math.sqrt(N) + 1e-12
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", [name for name in LAWS if name != "empirical"])
 def test_draws_that_stand_for_a_law_have_its_moments(name):
     """Parts of the law weigh what they should; noise of the labels is in the floor."""

@@ -74,6 +74,7 @@ POLYNOMIALS = [
 SOME = [*OF_ONE, *OF_MANY, *POLYNOMIALS]
 
 
+@pytest.mark.some(12)
 @pytest.mark.parametrize("text", OF_ONE)
 def test_a_function_of_one_variable_has_the_values_written(text):
     found = expression(text)
@@ -223,6 +224,7 @@ def test_what_is_no_polynomial_or_too_large_a_one_has_no_coefficients(text):
     assert expression(text).monomials is None and expression(text).polynomial is None
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("text", [t for t in OF_ONE if expression(t).names])
 def test_slopes_are_those_of_finite_differences(text):
     found, h = expression(text), 1e-5

@@ -83,6 +83,7 @@ def by_numpy(text):
     return eval(text, {"__builtins__": {}}, names) + 0 * X
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("text, kinks", [
     ("max(x**2 - 1, 0)", (-1, 1)),
     ("abs(x)*tanh(x)", (0,)),
@@ -118,6 +119,7 @@ def test_kinks_that_are_listed_are_taken():
     assert ac.activation("tanh(x) + abs(x)").pair_form.bends == (0.0,)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("function, kinks", [
     (lambda x: jnp.maximum(x, 0) + jnp.abs(x - 1), (0, 1)),
     (lambda x: jnp.clip(x, 0, 0.001), (0, 0.001)),
@@ -134,6 +136,7 @@ def test_the_kinks_of_a_function_are_found(function, kinks):
     np.testing.assert_allclose(bends, kinks, rtol=4e-16, atol=1e-16)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("function", [
     lambda x: jnp.tanh(50 * x), jax.nn.softplus, jax.nn.gelu, jnp.sinc, lambda x: jnp.log(jnp.cosh(x)), lambda x: x**20,
 ], ids=["tanh(50x)", "softplus", "gelu", "sinc", "log cosh", "x^20"])  # fmt: skip

@@ -84,6 +84,7 @@ def test_a_file_holds_scale_and_paired_start():
     assert wl.Spec.from_toml(spec.to_toml()) == spec and 'alpha = "lazy"' in spec.to_toml()
 
 
+@pytest.mark.slow
 def test_paired_neurons_give_nothing_at_the_start():
     paired = replace(PLAIN, initial=wl.initial.paired(START), alpha=100.0)
     theta = np.asarray(paired.sample_initial(stream(0, "initial"), 6))

@@ -145,6 +145,7 @@ def jvp_or_difference(name, velocity, y, x, h=1e-5):
     return jax.tree.map(lambda a, b: (a - b) / (2 * h), ahead, behind)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (i > 1)) for i, n in enumerate(FLOWS)])
 def test_the_linear_systems_of_a_flow_are_those_of_its_velocity(name):
     """(1 − ηJ) x = b, with J from the whole velocity; the rounding of J is multiplied by η times the largest rate."""

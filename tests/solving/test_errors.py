@@ -25,7 +25,7 @@ def limit():
     return wl.solve(TWO_CLASSES, wl.MeanField(300, "gauss", 1e-10, 1e-12, check=False), T, save=SAVES).risk
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("placement", ["quantile", "gauss"])
 @pytest.mark.parametrize("points", [48, 96])
 def test_the_error_of_the_limit_is_above_the_true_one_and_of_its_size(points, placement, limit):
@@ -93,6 +93,7 @@ def test_check_is_yes_or_no(method):
         method(check=1)
 
 
+@pytest.mark.slow
 def test_a_negative_risk_within_its_error_is_no_divergence():
     """A perfect network, labels on six nodes: R = E tanh² − its sum over the nodes, which is below 0."""
     data, start = wl.data.single_index(2, "tanh(4*z)", nodes=6), wl.initial.array([[4.0, 0.0]], coordinates="full")

@@ -48,6 +48,7 @@ def same_first_and_different_others(many, single):
     assert (got[0] != got[1]).all() and (got[1] != got[2]).all() and (got[0] != got[2]).all()
 
 
+@pytest.mark.slow
 def test_the_first_replica_of_sgd_is_the_run_without_and_the_others_differ(many, single):
     same_first_and_different_others(many, single)
     xr.testing.assert_allclose(many.replica(0).dataset, single.dataset, rtol=1e-9)

@@ -58,6 +58,7 @@ def bounds_hold(count, seed, bends):
         assert 0 <= found.gap <= found.value + 1e-12
 
 
+@pytest.mark.slow
 def test_the_certificate_bounds_what_a_grid_reaches():
     bounds_hold(6, 0, 2)
 
@@ -187,6 +188,7 @@ def test_weights_on_the_simplex_are_optimal():
         assert psi.min() >= w @ psi - 1e-9
 
 
+@pytest.mark.slow
 def test_the_best_network_at_infinite_dimension():
     """Above the threshold R = 0; below it one atom, whose risk a plain search in r finds too."""
     best = wl.minimise(classes(math.inf, 0.8), points=256)

@@ -20,6 +20,7 @@ def small():
     return wl.proof_terms(LINE, 4, 0.01, 0.2, save=5, points=16)
 
 
+@pytest.mark.slow
 def test_the_terms_add_up_to_at_least_the_distance(small):
     assert (small.total >= small.distance - ROUNDING).all() and small.distance[-1].min() > 0
     assert (small.term("martingale") + small.term("sampling") >= small.term("E3") - ROUNDING).all()

@@ -92,6 +92,7 @@ def test_the_relative_scale_is_that_of_whole_derivatives():
     assert found.kappa == pytest.approx(residual * bend / slope**2, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_relative_scale_falls_like_one_over_the_scale_only_if_centred():
     data = wl.data.empirical(ROWS, TARGET)
     of = {
@@ -120,6 +121,7 @@ def test_the_relative_scale_of_wide_networks_falls_with_the_width():
     assert np.polyfit(np.log(widths), np.log(found), 1)[0] == pytest.approx(-0.5, abs=0.1)
 
 
+@pytest.mark.slow
 def test_what_is_missed_goes_with_the_square_of_time_times_the_relative_scale():
     """‖f − f̄‖/‖f_0 − f*‖ ≲ t² κ: below it, and by the same factor at every scale, early on also at every time."""
     shares = []
@@ -171,6 +173,7 @@ def test_the_rule_of_the_verdict():
         kernel_moves(np.zeros((2, 2)), np.eye(2))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("alpha", "word"), [(1.0, "feature learning"), (100.0, "lazy")])
 def test_a_large_scale_is_lazy_and_a_small_one_learns_features(alpha, word):
     data = wl.data.empirical(ROWS, 3 * TARGET)

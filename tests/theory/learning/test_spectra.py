@@ -64,6 +64,7 @@ def by_mpmath(breaks, f, k):
     return float(mpmath.quad(integrand, edges))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("link", LINKS)
 def test_information_exponents_of_known_links(link):
     """32 links; the coefficients themselves are compared with mpmath in the slow lane."""
