@@ -159,6 +159,7 @@ def test_noise_leads_to_the_discrete_gibbs_law(problem, method):
     assert np.ptp(constant[rho.masses > 1e-12]) < 1e-10
 
 
+@pytest.mark.slow
 def test_the_discrete_gibbs_law_is_the_gibbs_law_up_to_the_square_of_the_cell():
     run, law, width = solved(NOISY, wl.FiniteVolume(100, BOX), 40.0), wl.gibbs(NOISY), 4.0 / 100
     assert run.dataset["free_energy"].values[-1] == pytest.approx(law.free_energy, abs=width**2)
@@ -239,6 +240,7 @@ def test_a_grid_grows_by_cells_of_the_same_width(problem, cells, t_end, axis, en
     assert seen[-1].masses.take([0, -1], axis=axis)[end].sum() < 1e-12
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("beta", [math.inf, 2000.0])
 def test_nothing_flows_through_the_origin(beta):
     """A strong ridge drives E r² to d/(βλ), 0 without noise: all the mass gathers at the end r = 0 of the grid."""

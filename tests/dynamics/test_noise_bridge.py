@@ -102,6 +102,7 @@ def test_a_share_of_a_step_adds_its_decay_and_its_noise():
     assert np.mean(last * before) == pytest.approx(0, abs=5 * math.sqrt(0.6 * 1.5 / count))
 
 
+@pytest.mark.slow
 def test_single_precision_survives_a_long_block():
     """What n_m says of W_m is met to the rounding of the block."""
     here = walk((0.999,) * 32, (1e-3,) * 32, d=64, dtype="float32")

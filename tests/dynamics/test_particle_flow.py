@@ -85,6 +85,7 @@ def test_fixed_columns_do_not_move_at_all(solved):
     assert (theta[-1][:, moves] != theta[0][:, moves]).all()
 
 
+@pytest.mark.some(1)
 def test_the_flow_starts_where_sgd_starts(solved):
     p, _, got = solved
     np.testing.assert_array_equal(got.dataset["theta"].values[0], p.sample_initial(stream(0, "initial"), 12))

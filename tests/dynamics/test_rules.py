@@ -25,6 +25,7 @@ def test_half_the_rate_is_half_the_time():
     np.testing.assert_allclose(final(0.5, slow, 0.6), final(1.0, fast, 0.3), rtol=0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_layer_wise_training_is_one_run_after_the_other():
     windows = {"w": wl.schedules.window(0.0, 0.1), "a": wl.schedules.window(0.1)}
     limit = wl.ParticleFlow(4, "reduced")

@@ -73,7 +73,7 @@ def neurons(name, beta):
     return np.stack([run.view.theta(state) for state in states])
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("name", "beta"), list(each()))
 def test_inner_weights_stay_on_the_sphere_and_frozen_blocks_do_not_move(name, beta):
     at = neurons(name, beta)
@@ -84,6 +84,7 @@ def test_inner_weights_stay_on_the_sphere_and_frozen_blocks_do_not_move(name, be
     assert (at[1, :, 2:] != at[0, :, 2:]).all() and (at[2, :, 0] != at[1, :, 0]).all(), "nothing moved in its window"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["MeanField", pytest.param("ParticleFlow", marks=pytest.mark.slow)])
 def test_the_projected_flow_loses_energy(name):
     """d/dt [R + λ ∫|θ|²] = −4 ∫ |P M^½ ∇Ψ|² dρ, for the projection P on what may move."""

@@ -154,6 +154,7 @@ def test_a_figure_is_drawn_on_the_axes_of_a_part_of_a_figure(pair):
     plt.close(part.figure)
 
 
+@pytest.mark.slow
 def test_styles_change_sizes_and_leave_no_setting_behind(pair):
     before = plt.rcParams.copy()
     sizes = {style: wl.figure(*pair, style=style) for style in ("paper", "screen", "slide")}

@@ -106,7 +106,7 @@ def test_two_starts_under_one_noise_differ_by_the_amplification_of_the_scheme(fu
         np.testing.assert_allclose(m_end, shrink * m, rtol=0, atol=1e-12)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 def test_the_mean_neuron_averages_to_the_noiseless_one(full):
     """For SGD as well: E (y − ⟨m, x⟩) x = −c m."""
     start, end, _ = start_and_end(full)
@@ -116,7 +116,7 @@ def test_the_mean_neuron_averages_to_the_noiseless_one(full):
     assert (np.abs(error) < 4 * m.std(axis=0, ddof=1) / math.sqrt(REPLICAS)).all()
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 def test_noise_adds_up_to_the_variance_of_the_scheme(full):
     """A mean of k squares of normal numbers of variance v has standard deviation v √(2/k)."""
     _start, end, _ = start_and_end(full)
@@ -167,6 +167,7 @@ def test_lengths_have_a_noncentral_chi_law_in_reduced_coordinates(name):
     assert stats.kstest(levels.ravel(), "uniform").pvalue > 1e-4
 
 
+@pytest.mark.slow
 def test_particles_and_tracers_of_one_seed_meet_the_same_noise():
     """Their deviations from the mean feel no interaction, and are the same."""
     particles, tracers = (split(start_and_end(name)[1])[1] for name in ("ParticleFlow", "NonlinearFlow"))

@@ -200,6 +200,7 @@ def test_a_bend_that_is_smoothed_closer_to_0_than_the_nodes(r):
     assert abs(float(land.V(theta)[0]) - exact) <= land.errors(theta).V[0] < 1e-9
 
 
+@pytest.mark.slow
 def test_a_step_that_is_steeper_than_the_nodes_are_dense():
     """U = E tanh(10⁴ z)²: 8e−5 off, 2e−12 stated."""
     neuron, start = wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0)

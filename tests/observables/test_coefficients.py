@@ -74,6 +74,7 @@ def test_squares_add_up_on_the_cube():
     assert np.sum((target - learnt) ** 2) == pytest.approx(land.risk(rho), rel=1e-13)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("d", [20, INF])
 def test_hermite_coefficients_are_integrals(d):
     """At finite d too: E f(x) g(z) is linear in f, directions among the other coordinates do not matter."""
@@ -127,6 +128,7 @@ def test_the_error_of_a_coefficient_has_what_three_axes_miss_of_a_steep_neuron(a
     assert 1e-6 < true <= coefficient_error(case, "z1")(rho)
 
 
+@pytest.mark.slow
 def test_a_full_cloud_has_the_coefficients_of_its_reduction():
     case = problem(wl.data.single_index(20, "h2(z)"))
     w = np.random.default_rng(1).normal(size=(5, 21))

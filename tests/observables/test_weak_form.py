@@ -97,6 +97,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_solution_of_another_problem_keeps_its_residual(name, solutions):
     solved, claimed = OTHERS[name]

@@ -19,6 +19,7 @@ QUICK = ("relu", "ramp", "erf", "cos", "tanh", "silu", "h3(x)")
 EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SIGMAS]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", EVERY)
 def test_smoothed_activations(name):
     """With y = 1, V = −a E σ(b + |w| G)."""

@@ -31,6 +31,7 @@ def classes(delta, *rest):
 # ---- Gaussian classes
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("d", [pytest.param(20, marks=pytest.mark.slow), 40, math.inf])
 def test_isotropic_classes_in_reduced_coordinates(d):
     theta = random_rows(np.random.default_rng(0), 3, "ab", 0, 1)

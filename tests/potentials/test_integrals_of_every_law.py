@@ -104,6 +104,7 @@ def ball_mean(m, s, p, kink=True):
     return integral(lambda t: (m + scale * math.cos(t)) * mass * math.sin(t) ** (p - 2), 0.0, edge)
 
 
+@pytest.mark.slow
 def test_sphere_V_and_U_are_nested_integrals_over_angles():
     d, p = 20, 19
     case = problem(wl.data.sphere(d, LINK))

@@ -89,6 +89,7 @@ def test_the_series_gradient_is_the_slope_of_half_the_risk(activation):
         assert gradient[i, j] == pytest.approx(slope / float(p[i]) + RIDGE * float(theta[i, j]), abs=1e-7)
 
 
+@pytest.mark.slow
 def test_the_gradient_where_the_weight_or_the_neuron_vanishes():
     """A neuron without weight is a tracer; at w = 0, ∇_w Ψ = a σ'(b) E (f − y) x, here checked by steps of Ψ."""
     here, (theta, p) = full(ac.erf), spread()
@@ -118,7 +119,7 @@ def test_replicas_mapped_are_replicas_one_by_one(activation):
     np.testing.assert_allclose(mapped, one_by_one, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @CASES
 def test_the_certificate_is_honest_and_not_wildly_pessimistic(activation, informative):
     here = full(activation, informative)

@@ -123,7 +123,7 @@ SMOOTH = [ac.tanh, ac.erf, ac.sin, ac.softplus, ac.hermite(3).form]
 BENT = [ac.ramp().form, ac.relu, ac.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)], 0.5, -0.2).form]
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", [*SMOOTH, *BENT], ids=ac.name_of)
 def test_mean_squares_are_integrals_of_the_square(activation):
     m, s = jnp.asarray([-1.0, 0.0, 0.5, 2.0]), jnp.asarray([0.3, 1.0, 2.0, 0.1])
@@ -182,7 +182,7 @@ def by_series(full, points):
     return [[sum(getattr(part, name) for part in parts) for parts in cut] for name in CutRisk._fields]
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_series_risk_is_the_kernel_risk_within_its_bound(name):
     full, points = wl.landscape(CASES[name]), crowd()
@@ -203,6 +203,7 @@ def test_the_risk_takes_the_kernel_exactly_where_the_series_is_not_certified():
     assert full.risk(apart) == pytest.approx(float(_kernel_risk(full, apart, EQUAL)), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_risk_of_one_neuron_repeated_is_the_risk_of_one():
     full, copies = wl.landscape(CASES["ramp"]), np.repeat(neurons(1), N, axis=0)
     alone = 1 + 2 * float(full.V(copies)[0]) + float(full.U(copies, copies)[0, 0])

@@ -98,6 +98,7 @@ def test_what_the_orders_leave_out_is_within_the_stated_error():
     assert np.median(stated / true) < 30
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("link, nodes", [("sign(z1)*z2*z3", None), ("z1**9*z2**9*z3", None), ("z1*z2*z3", 4)])
 def test_other_targets_and_chosen_nodes_stay_on_nodes(link, nodes):
     assert not isinstance(wl.landscape(problem(3, link, "relu", nodes), reduced=True), PolynomialLandscape)

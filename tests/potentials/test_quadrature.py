@@ -96,6 +96,7 @@ def test_batched_point_by_point_and_differentiated_it_is_the_same():
     np.testing.assert_allclose(by_s, np.sqrt(2) * whole[:, 1], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_is_not_a_number_stays_so():
     b = scaled_slopes(WAVY, jnp.asarray([jnp.nan, 0.5]), jnp.asarray([1.0, 1.0]), 2)
     assert np.all(np.isnan(b[0])) and np.all(np.isfinite(b[1]))

@@ -269,6 +269,7 @@ def test_derivatives_agree_with_differences(differentiated):
     np.testing.assert_allclose(by_s, slope(lambda e: function(m, s + e)), atol=1e-9 * scale, rtol=0)
 
 
+@pytest.mark.some(7)
 def test_derivatives_obey_steins_identity_and_the_heat_equation(differentiated):
     function, m, s, by_m, by_s = differentiated
     a, k, s_ = np.asarray(function(m, s)), np.arange(7.0), np.asarray(s)[:, None]

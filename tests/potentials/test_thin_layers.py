@@ -85,7 +85,7 @@ def circle(angle: float) -> tuple[float, float]:
     return math.cos(angle), math.sin(angle)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["sign(z1 + z2)", "sign(z1 + z2)*(1 + 0*z3)"])
 def test_a_step_that_is_learnt(link):
     """y = sign(t) and erf(|u| t + rG), t = (z1 + z2)/√2: V = −(2/π) atan(√2 |u|/c), c² = 1 + 2r²; U by Sheppard."""

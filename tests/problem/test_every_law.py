@@ -34,6 +34,7 @@ LAWS = {  # law, E y, E y², E x_1 y, E x_1², E x_1⁴
 }  # fmt: skip
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", LAWS)
 def test_samples_have_the_moments_of_the_law(name):
     law, *expected = LAWS[name]

@@ -19,6 +19,7 @@ def part(activation, coefficient=1.0, scale=1.0, shift=0.0):
     return ac.Part(activation, coefficient, scale, shift)
 
 
+@pytest.mark.some(16)
 @pytest.mark.parametrize("text, form", [
     ("max(x, 0)", ac.relu),
     ("abs(x)", ac.hinges([0], [2], 0, -1)),

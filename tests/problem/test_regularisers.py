@@ -31,6 +31,7 @@ VALUES = {
 }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", VALUES)
 def test_values_and_slopes_are_those_of_the_formula_in_full_and_reduced_coordinates(name):
     regulariser, formula = VALUES[name]

@@ -38,6 +38,7 @@ def test_so_it_is_with_noise(method):
     np.testing.assert_allclose(got.final.theta, wished.final.theta, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_scale_of_one_changes_no_bit():
     once, again = (wl.solve(p, wl.SGD(6, 0.01), 0.1, save=2) for p in (PLAIN, replace(PLAIN, alpha=1)))
     assert np.array_equal(once.final.theta, again.final.theta)

@@ -37,11 +37,13 @@ def test_the_error_of_the_limit_is_above_the_true_one_and_of_its_size(points, pl
     assert not seen.any() or np.median(run.error[seen] / true[seen]) < 30
 
 
+@pytest.mark.slow
 def test_a_run_without_a_check_states_the_error_of_the_law_alone():
     run = wl.solve(TWO_CLASSES, wl.MeanField(48, check=False), T, save=2)
     assert np.all(run.error < 1e-9)
 
 
+@pytest.mark.slow
 def test_a_start_that_is_carried_exactly_has_no_error():
     start = wl.initial.array([[0.5], [1.0], [1.5]])
     run = wl.solve(wl.Problem(wl.data.gaussian_classes(math.inf, 0.8), RAMP, start), wl.MeanField(), 0.5, save=2)

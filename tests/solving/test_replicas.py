@@ -74,6 +74,7 @@ def test_the_first_replica_of_every_dynamics_is_the_run_without_and_the_others_d
     same_first_and_different_others(*(solve(problem(beta), method, replicas) for replicas in (R, None)))
 
 
+@pytest.mark.slow
 def test_the_dimension_of_the_replicas_comes_first(many):
     sizes = {"replica": R, "time": 3, "neuron": N, "coordinate": 2}
     assert many.replicas == R and many.risk.shape == (R, 3)

@@ -69,6 +69,7 @@ def test_the_certificate_bounds_what_a_grid_reaches_on_two_hundred_problems():
     bounds_hold(100, 2, 3)
 
 
+@pytest.mark.slow
 def test_the_theorem_of_one_radius_is_never_above_any_value():
     """Lower bound ≤ Ψ on a grid ten times finer than its own; and the bracket is narrow."""
     rng = np.random.default_rng(2)
@@ -142,6 +143,7 @@ def test_the_sampled_excess_agrees_with_the_exact_one(monkeypatch):
     assert abs(drawn.excess - exact.excess) <= drawn.error + 1e-9
 
 
+@pytest.mark.slow
 def test_trained_outer_weights_need_a_regulariser_or_a_bound():
     data = wl.data.gaussian_classes(math.inf, 0.5)
     free = problem_of(data, RAMP, scalars="a")

@@ -26,6 +26,7 @@ def test_the_terms_add_up_to_at_least_the_distance(small):
     assert (small.term("martingale") + small.term("sampling") >= small.term("E3") - ROUNDING).all()
 
 
+@pytest.mark.slow
 def test_both_envelopes_lie_above_the_distance(small):
     assert (small.envelope >= small.delta - ROUNDING).all()
     assert (small.worst_envelope >= small.envelope - ROUNDING).all()

@@ -48,6 +48,7 @@ def test_the_table_sets_theory_beside_the_measurement(over_step):
     assert "PD–GD distance" in repr(over_step)
 
 
+@pytest.mark.slow
 def test_the_figure_of_rates_shows_the_exponents(over_step):
     (axes,) = wl.figure(over_step).axes
     assert axes.get_xscale() == axes.get_yscale() == "log" and "varepsilon" in axes.get_xlabel()

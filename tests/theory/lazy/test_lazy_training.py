@@ -144,6 +144,7 @@ def test_the_lemmas_hold_along_a_run():
     assert lemmas["lipschitz"].right[-1] < 20 * lemmas["lipschitz"].left[-1]  # not a bound of another size
 
 
+@pytest.mark.slow
 def test_one_sample_decays_and_travels_as_fast_as_the_lemmas_allow():
     """With one row the kernel is a number: in the lazy limit the first and the third lemma are equalities."""
     problem = wl.Problem(wl.data.empirical(ROWS[:1], TARGET[:1]), NEURON, wl.initial.paired(PLAIN), alpha=300.0)
@@ -155,6 +156,7 @@ def test_one_sample_decays_and_travels_as_fast_as_the_lemmas_allow():
     np.testing.assert_allclose(travel.left, share * travel.right, rtol=1e-3, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_lemmas_ask_for_a_flow_on_data():
     law = wl.Problem(wl.data.single_index(4, "z"), NEURON, PLAIN)
     run = wl.solve(law, wl.GD(3, 0.1), 0.1, save=2)

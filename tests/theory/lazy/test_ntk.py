@@ -133,6 +133,7 @@ def by_dblquad(sigma, s, s2, corr, m):
     return dblquad(integrand, -9, 9, -9, 9, epsabs=1e-12, epsrel=1e-12)[0] / (2 * math.pi)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["erf", "tanh"])
 def test_an_entry_of_a_smooth_neuron_is_its_double_integral(name):
     b = i.normal(0.3, 0.5)
@@ -207,7 +208,7 @@ def test_the_ends_of_the_angle_are_exact():
     assert k.matrix[0, 0] == pytest.approx(0.0, abs=1e-16)
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIGMA)
 def test_at_the_origin_neurons_see_b_alone(name):
     """With b = 0.3: σ(b)² + σ'(b)² with itself, σ(b) E σ(h) + σ'(b) E σ'(h) with another input."""

@@ -26,6 +26,7 @@ def test_neurons_that_see_nothing_are_gaussian(d):
     assert law.risk == pytest.approx(1.0, abs=1e-12) and 0 <= law.gap < 1e-12
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_linear_neurons_with_a_teacher_are_an_ornstein_uhlenbeck_process_at_rest(noise):
     """Ψ = −u + ū u + (λ/2)(u² + r²): u ~ N(1/(1+λ), 1/(βλ)), R = (λ/(1+λ))² + noise²."""
