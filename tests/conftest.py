@@ -24,6 +24,8 @@ MAPPINGS = 45_000
 LONG_EXAMPLES = [
     "Linearisation",
     "regime",
+    "regimes",
+    "proof_terms",
     "relative_scale",
     "Regime",
     "fit_bound",

@@ -261,6 +261,7 @@ def test_a_box_that_holds_back_mass_says_so():
 # Steps in time
 
 
+@pytest.mark.slow
 def test_fixed_steps_with_noise_meet_the_adaptive_ones_with_order_two():
     fine = solved(NOISY, wl.FiniteVolume(100, BOX, tolerance=1e-7), 0.4).final.masses
     errors = [

@@ -193,6 +193,7 @@ def test_the_series_risk_is_the_kernel_risk_within_its_bound(name):
     assert errors[0] > 1e-6 and left[1] < left[0] < 1e3 * errors[0]  # something is missed, and not overstated
 
 
+@pytest.mark.slow
 def test_the_risk_takes_the_kernel_exactly_where_the_series_is_not_certified():
     full, apart = wl.landscape(CASES["ramp"]), jnp.asarray(np.hstack([neurons(N)[:, :2], 0.8 * np.eye(N, D)]))
     aligned = apart.at[1].set(apart[0])

@@ -22,7 +22,7 @@ LONG = [wl.MeanField(16), wl.ParticleFlow(6), wl.NonlinearFlow(6, points=16), wl
 LANES = [*METHODS, *(pytest.param(method, marks=pytest.mark.slow) for method in LONG)]
 
 
-@pytest.mark.some(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("method", LANES, ids=lambda method: type(method).__name__)
 def test_the_scale_is_a_louder_neuron_that_moves_more_slowly(method):
     got = wl.solve(replace(PLAIN, alpha=ALPHA), method, 0.2, save=2)

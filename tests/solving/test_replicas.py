@@ -83,6 +83,7 @@ def test_the_dimension_of_the_replicas_comes_first(many):
     assert many.dataset["weights"].dims == ("neuron",) and f"{R} replicas" in repr(many)
 
 
+@pytest.mark.slow
 def test_observers_see_one_replica_at_a_time(many):
     theta = many.dataset["theta"].values
     assert many.dataset["a"].dims == ("replica", "time")

@@ -43,6 +43,7 @@ def test_the_distance_is_that_of_the_coupled_runs():
     assert small.distance == pytest.approx(np.linalg.norm(runs[0] - runs[1], axis=-1), abs=1e-7)
 
 
+@pytest.mark.slow
 def test_losses_multiply_to_the_last_envelope(small):
     assert math.prod(small.losses.values()) * small.delta[-1] == pytest.approx(small.worst_envelope[-1])
     assert all(factor >= 1 - 1e-9 for factor in small.losses.values())

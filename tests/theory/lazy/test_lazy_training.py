@@ -136,6 +136,7 @@ def test_what_is_missed_goes_with_the_square_of_time_times_the_relative_scale():
     np.testing.assert_allclose(shares[0][0], shares[0][1], rtol=0.2)
 
 
+@pytest.mark.slow
 def test_the_lemmas_hold_along_a_run():
     problem = wl.Problem(wl.data.empirical(ROWS, TARGET), NEURON, wl.initial.paired(PLAIN), alpha=10.0)
     run = wl.solve(problem, wl.ParticleFlow(20), 2.0, save=5, keep="full")
