@@ -1,4 +1,4 @@
-"""Every quick form is reproduced, and a wrong factor anywhere makes it fail."""
+"""CI reproduces every quick form; a wrong factor anywhere makes it fail."""
 
 from dataclasses import replace
 
@@ -13,22 +13,6 @@ from widelimit.experiments.catalogue import (
 )
 
 pytestmark = pytest.mark.slow
-
-
-OPEN = {
-    ("agj21-samples", "s3"), ("cm20-filtered-pca", "s4"),  # too few dimensions to tell the power
-    ("noise-particle-bias", "curved"), ("noise-particle-bias", "factor"),  # too few runs, here and below
-    ("mmm19-parts", "PDE–ND"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [one.name for one in wl.catalogue.entries()])
-def test_the_quick_form_is_reproduced(name):
-    found = wl.catalogue.reproduce(name, quick=True)
-    for claim, word in found.verdicts.items():
-        known = ["not comparable"] * ((name, claim) in OPEN) + ["not reproduced"] * (claim in found.entry.known(True))
-        allowed = ("reproduced", "reproduced with deviation", *known)
-        assert word in allowed, found.rows()
 
 
 def failed(name):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import itertools
 from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,14 @@ STAND_IN = "This is a netCDF dimension but not a netCDF variable."
 OF_THE_FORMAT = {"CLASS", "NAME", "REFERENCE_LIST", "DIMENSION_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates",
                  "_NCProperties"}  # fmt: skip
 Datasets = Mapping[str, "xr.Dataset"]  # by the name of their group; the first group is "/"
+
+
+class Dimension(NamedTuple):
+    """A dimension of a file: its name, how many values it has, and its number among those of the file."""
+
+    name: str
+    size: int
+    number: int
 
 
 def netcdf_of(datasets: Datasets) -> bytes:
@@ -53,7 +61,7 @@ def _write(group: h5py.Group, dataset: xr.Dataset, numbers: Iterator[int]) -> No
         _tell(group, key, value)
     made = {str(name): _made(group, str(name), variable) for name, variable in variables.items()}
     sizes = {str(name): size for name, size in dataset.sizes.items()}
-    scales = {name: _scale(group, made.get(name), (name, size, next(numbers))) for name, size in sizes.items()}
+    scales = {name: _scale(group, made.get(name), Dimension(name, size, next(numbers))) for name, size in sizes.items()}
     for name, variable in variables.items():
         if variable.dims != (name,):
             for axis, dimension in enumerate(variable.dims):
@@ -76,12 +84,11 @@ def _tell(of: h5py.HLObject, key: Hashable, value: object) -> None:
     of.attrs[str(key)] = np.atleast_1d(value) if isinstance(value, int | float | np.generic) else value
 
 
-def _scale(group: h5py.Group, made: h5py.Dataset | None, about: tuple[str, int, int]) -> h5py.h5d.DatasetID:
+def _scale(group: h5py.Group, made: h5py.Dataset | None, of: Dimension) -> h5py.h5d.DatasetID:
     """The scale of a dimension: the variable of its name, or a stand-in of its length."""
-    name, size, number = about
-    scale = made or group.create_dataset(name, (size,), ">f4", track_order=True)
-    h5py.h5ds.set_scale(scale.id, (name if made else f"{STAND_IN}{size:10}").encode())
-    scale.attrs["_Netcdf4Dimid"] = np.int32(number)
+    scale = made or group.create_dataset(of.name, (of.size,), ">f4", track_order=True)
+    h5py.h5ds.set_scale(scale.id, (of.name if made else f"{STAND_IN}{of.size:10}").encode())
+    scale.attrs["_Netcdf4Dimid"] = np.int32(of.number)
     return scale.id
 
 
