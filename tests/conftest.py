@@ -1,8 +1,8 @@
 """Compiled functions in the tests: cheaply made, one store on disk for all workers, not too many of them in memory.
 
-Compiling is most of the time of the quick tests, so that they run unoptimised code; long ones (markers slow and speed)
-do not. Every compiled function takes some mappings of memory, of which a process may have about 65,000; beyond,
-it crashes.
+Compiling is most of the time of the quick tests, and of those that are more of the same (marker more), so that they run
+unoptimised code; long ones (markers slow and speed) do not. Every compiled function takes some mappings of memory, of
+which a process may have about 65,000; beyond, it crashes.
 """
 
 import gc
@@ -56,18 +56,18 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """The slow lane has long docstring examples, and of a test marked some(k) all cases but the first k."""
+    """More: long docstring examples, and of a test marked some(k) all cases but the first k."""
     met = Counter()
     for item in items:
         if isinstance(item, pytest.DoctestItem) and item.name.endswith(tuple(f".{name}" for name in LONG_EXAMPLES)):
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.more)
         mark = item.get_closest_marker("some")
         if mark is None or item.get_closest_marker("slow"):
             continue
         name = item.nodeid.partition("[")[0]
         met[name] += 1
         if met[name] > mark.args[0]:
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.more)
 
 
 def pytest_unconfigure(config):

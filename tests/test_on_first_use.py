@@ -32,7 +32,7 @@ def test_a_name_is_that_of_the_module():
     assert OnFirstUse("math").gcd is math.gcd
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_solving_loads_neither_transport_nor_statistics_and_its_figure_no_theory():
     assert subprocess.run([sys.executable, "-c", SOLVE], capture_output=True, text=True).stdout.split() == ["[]", "[]"]
 

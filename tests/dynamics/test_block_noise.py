@@ -69,7 +69,7 @@ def by_steps(walk, batch):
     return both @ both.T
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_the_covariance_of_a_block_is_that_of_its_steps(case, monkeypatch):
     walk, batch = block(**case)

@@ -47,12 +47,12 @@ def flowed(parts):
     return wl.solve(case, wl.ParticleFlow(N, rtol=1e-6), 4.0, save=9, keep="full", observers={"unseen": unseen})
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_flow_on_a_data_set_only_descends(flowed):
     assert np.all(np.diff(flowed.risk) < 0) and flowed.risk[-1] < 0.3 * flowed.risk[0]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_risk_is_the_mean_over_the_rows_and_has_no_error(flowed, parts):
     train, _ = parts
     for t, risk in zip(flowed.times, flowed.risk, strict=True):
@@ -99,7 +99,7 @@ def test_sgd_on_a_data_set_is_the_plain_loop_over_its_stream(replacement):
     assert solution.risk[-1] == pytest.approx(mean_square(data, expected), rel=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_sgd_in_small_steps_stays_beside_the_flow_on_a_data_set(parts):
     """Noise of order √step."""
     case = problem(parts[0])

@@ -18,7 +18,7 @@ def problem(d=20, **more):
     return wl.Problem(wl.data.gaussian_classes(d, 0.6), wl.neurons.ridge("erf"), wl.initial.gaussian(0.8), **more)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_fixed_steps_are_counted_and_adaptive_ones_are_an_estimate():
     fixed = wl.estimate(problem(), wl.GD(4, 0.01), 1.005, save=3)
     assert fixed.steps == 101 and fixed.exact and fixed.seconds >= fixed.compiling > 0

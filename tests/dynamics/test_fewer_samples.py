@@ -45,7 +45,7 @@ def test_the_bar_is_one_of_the_size_of_the_error():
     assert np.mean(found < 2) > 0.85 and np.median(found) > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_data_set_is_its_own_law_and_fresh_samples_need_no_twin():
     rows = wl.data.empirical(np.random.default_rng(1).normal(size=(8, D)), np.ones(8))
     exact = wl.Problem(rows, wl.neurons.custom(quadratic, 1 + D), START)

@@ -60,7 +60,7 @@ def ornstein_uhlenbeck(with_teacher):
     return exact | ({"u1": m, "u2": m**2 + s} if with_teacher else {})
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("problem", "box", "cells", "observers"),
     [
@@ -142,7 +142,7 @@ NOISY = classes(ridge=0.2, beta=50.0)
 BOX = ((0.0, 4.0),)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("problem", "method"),
     [
@@ -159,7 +159,7 @@ def test_noise_leads_to_the_discrete_gibbs_law(problem, method):
     assert np.ptp(constant[rho.masses > 1e-12]) < 1e-10
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_discrete_gibbs_law_is_the_gibbs_law_up_to_the_square_of_the_cell():
     run, law, width = solved(NOISY, wl.FiniteVolume(100, BOX), 40.0), wl.gibbs(NOISY), 4.0 / 100
     assert run.dataset["free_energy"].values[-1] == pytest.approx(law.free_energy, abs=width**2)
@@ -219,7 +219,7 @@ def watched(problem, method, t_end):
     return run, seen
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("problem", "cells", "t_end", "axis", "end"),
     [(SMOOTH, 100, 0.05, 0, -1), (teacher(link="-He1(z)"), 24, 0.5, 0, 0)],
@@ -261,7 +261,7 @@ def test_a_box_that_holds_back_mass_says_so():
 # Steps in time
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_fixed_steps_with_noise_meet_the_adaptive_ones_with_order_two():
     fine = solved(NOISY, wl.FiniteVolume(100, BOX, tolerance=1e-7), 0.4).final.masses
     errors = [

@@ -93,7 +93,7 @@ def test_neurons_of_every_dynamics_are_saved_in_the_reduced_coordinates():
     np.testing.assert_array_equal(solution.at(0.1).column("u"), w[:, 0])
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("d", [20, pytest.param(INF, marks=pytest.mark.slow)])
 def test_a_reduced_flow_on_the_sphere_stays_on_it(d):
     solution = wl.solve(single(d, inner="sphere"), wl.ParticleFlow(8, "reduced"), 1.0, save=5)
@@ -124,7 +124,7 @@ def test_tracers_in_full_coordinates_are_those_in_reduced_ones(inner):
 ON_SPHERE = wl.initial.array([[1.0, 0.6, 0.8], [-0.5, 0.0, 1.0], [0.7, -0.8, 0.6]])  # a, u, r
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("method", [wl.ParticleFlow(3, "reduced"), wl.NonlinearFlow(3, "reduced")], ids=["PD", "ND"])
 def test_neurons_on_the_sphere_follow_the_tangential_part_of_the_gradient(method):
     """By scipy. Tracers that start on the points of the limit move with them."""

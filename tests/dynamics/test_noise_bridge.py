@@ -82,7 +82,7 @@ def test_the_joint_covariance_of_all_steps_is_that_of_the_plain_loop(case, monke
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-8 * max(1, want.max()))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_share_of_a_step_adds_its_decay_and_its_noise():
     """λ = 0 up to step 2, then 30 % of a step of variance 2: increments are independent, of variance 1.5 and 0.6."""
     here = walk()
@@ -102,7 +102,7 @@ def test_a_share_of_a_step_adds_its_decay_and_its_noise():
     assert np.mean(last * before) == pytest.approx(0, abs=5 * math.sqrt(0.6 * 1.5 / count))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_single_precision_survives_a_long_block():
     """What n_m says of W_m is met to the rounding of the block."""
     here = walk((0.999,) * 32, (1e-3,) * 32, d=64, dtype="float32")

@@ -59,7 +59,7 @@ def moving(p):
     return np.array([name not in fixed for name in p.coordinates])
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_energy_decreases_monotonically(solved):
     p, _, got = solved
     values = energy(p, got.dataset["theta"].values, got.risk)

@@ -12,7 +12,7 @@ def problem(**more):
     return wl.Problem(wl.data.gaussian_classes(12, 0.8, informative=6), neuron, initial, **more)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_half_the_rate_is_half_the_time():
     """Where w alone moves, dw/dt = −2 m ∇Ψ is autonomous: m = ½ at time t is m = 1 at time t/2, step by step in GD."""
 
@@ -25,7 +25,7 @@ def test_half_the_rate_is_half_the_time():
     np.testing.assert_allclose(final(0.5, slow, 0.6), final(1.0, fast, 0.3), rtol=0, atol=1e-13)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_layer_wise_training_is_one_run_after_the_other():
     windows = {"w": wl.schedules.window(0.0, 0.1), "a": wl.schedules.window(0.1)}
     limit = wl.ParticleFlow(4, "reduced")

@@ -203,7 +203,7 @@ def test_the_same_seed_gives_the_same_bits(cut):
     assert np.abs(other - again).max() > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_data_do_not_depend_on_n(monkeypatch, short_blocks):
     """What two networks of different width ask of the data law is the same key and the same size."""
     seen = []

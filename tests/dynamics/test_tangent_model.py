@@ -44,7 +44,7 @@ def test_the_flow_is_the_exponential_of_a_matrix(alpha, ridge):
     assert run.risk[-1] == pytest.approx(np.mean((f - LABELS) ** 2), abs=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_sgd_of_the_tangent_model_is_the_plain_loop():
     alpha, n, step = 2.0, 3, 0.05
     problem, key = replace(PROBLEM, alpha=alpha), stream(0, "data")
@@ -75,7 +75,7 @@ def test_reduced_coordinates_are_linearised_in_the_features():
     assert apart[0] / apart[1] == pytest.approx(4.0, rel=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_replicas_are_single_runs():
     many = wl.solve(PROBLEM, wl.TangentFlow(4), 0.2, save=2, replicas=2)
     one = wl.solve(PROBLEM, wl.TangentFlow(4), 0.2, save=2)

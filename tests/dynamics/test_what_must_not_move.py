@@ -84,7 +84,7 @@ def test_inner_weights_stay_on_the_sphere_and_frozen_blocks_do_not_move(name, be
     assert (at[1, :, 2:] != at[0, :, 2:]).all() and (at[2, :, 0] != at[1, :, 0]).all(), "nothing moved in its window"
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["MeanField", pytest.param("ParticleFlow", marks=pytest.mark.slow)])
 def test_the_projected_flow_loses_energy(name):
     """d/dt [R + λ ∫|θ|²] = −4 ∫ |P M^½ ∇Ψ|² dρ, for the projection P on what may move."""
@@ -94,7 +94,7 @@ def test_the_projected_flow_loses_energy(name):
     assert (np.diff(energy) < -1e-3).all()
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("inner", ["free", "sphere"])
 def test_noise_has_the_same_law_in_full_and_in_reduced_coordinates(inner):
     """20,000 kicks of one neuron each way; the radii agree by Kolmogorov–Smirnov, alone and as a ratio."""

@@ -39,7 +39,7 @@ def test_an_axis_that_decides_a_shape_does_not_vary_within_a_bunch():
     assert all(one.alone for one in bunches_of(start, axes, 1))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_worker_that_does_not_see_the_store_sends_the_records(tmp_path):
     """Which are then in the store, byte by byte as it made them; one that sees it keeps them there."""
     start, near, far = spec(), wl.Store(tmp_path / "near"), wl.Store(tmp_path / "far")

@@ -18,7 +18,7 @@ def problem(**change):
     return wl.Problem(wl.data.gaussian_classes(20, 0.6), neuron, start, ridge=0.1, schedule=schedule, **change)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("name", RUNS)
 def test_a_record_gives_back_its_run_to_the_bit(name, tmp_path):
     method, options = RUNS[name]

@@ -27,7 +27,7 @@ def test_demo_prints_a_table_and_saves_a_picture_and_two_records(tmp_path, capsy
     assert (tmp_path / "demo.png").stat().st_size > 10_000
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_demo_json_is_one_document_and_compares_equal_times(tmp_path, capsys):
     assert run(["demo", *QUICK, "--out", str(tmp_path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -126,7 +126,7 @@ def test_the_readme_has_exactly_the_two_commands_and_ci_runs_the_second():
 PARTS = ["--d", "12", "--n", "12", "--step", "2e-3", "--t-end", "0.02"]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_compare_prints_the_parts_and_saves_a_picture_and_five_records(tmp_path, capsys):
     assert run(["compare", *PARTS, "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out

@@ -71,7 +71,7 @@ def test_densities_are_drawn_at_saves_that_all_runs_have_reached(pair):
         assert axes.get_title().endswith(f"at $t$ = {t:.3g}")
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_replicas_are_a_mean_in_a_band_of_the_middle_95_percent(many):
     (axes,) = wl.figure(many, show="risk").axes
     np.testing.assert_allclose(lines_of(axes)["SGD, N = 30, 8 runs"].get_ydata(), many.risk.mean(axis=0))
@@ -121,7 +121,7 @@ def test_runs_of_one_problem_share_a_colour_where_there_are_several(pair):
     assert "at $t$ = 0.05" in right.get_title() and not right.child_axes
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_runs_without_a_common_coordinate_show_their_risk_alone(pair):
     square = wl.neurons.custom(lambda x, theta: theta[0] * (theta[1:] @ x) ** 2, D=4)
     start = wl.Problem(wl.data.single_index(3, "z**2", samples=64), square, wl.initial.gaussian(0.8))
@@ -154,7 +154,7 @@ def test_a_figure_is_drawn_on_the_axes_of_a_part_of_a_figure(pair):
     plt.close(part.figure)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_styles_change_sizes_and_leave_no_setting_behind(pair):
     before = plt.rcParams.copy()
     sizes = {style: wl.figure(*pair, style=style) for style in ("paper", "screen", "slide")}

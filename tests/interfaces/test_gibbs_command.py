@@ -75,7 +75,7 @@ def test_gibbs_prints_quantities_and_leaves_the_law_a_picture_and_the_records(fo
     assert again.seed == 3 and again.methods == wl.Spec.from_toml(SPEC).methods
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_json_is_one_document_in_which_the_grid_comes_to_the_law(folder, capsys, solved):
     assert run(["gibbs", "noisy.toml", "--out", "here/there", "--json"]) == 0
     shown = capsys.readouterr()
@@ -169,7 +169,7 @@ def test_what_has_no_gibbs_law_is_one_sentence_and_exit_2_before_anything_is_run
     assert names(folder) == ["noisy.toml"]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_results_are_replaced_only_if_asked(folder, capsys, solved):
     assert run(["gibbs", "noisy.toml"]) == 0 and run(["gibbs", "noisy.toml"]) == 2
     assert "--overwrite" in capsys.readouterr().err
@@ -189,7 +189,7 @@ def test_an_interrupt_exits_130_and_keeps_and_shows_what_was_begun(folder, capsy
     assert names(folder / "noisy") == ["finite_volume.nc", "gd.nc", "gibbs.json", "gibbs.png", "spec.toml"]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_method_that_diverges_exits_1_and_is_left_out(folder, capsys, solved):
     lost = solved["GD"].dataset.isel(time=[0]).assign_attrs(outcome="diverged", advice="try step=0.05")
     solved["GD"] = wl.Solution(lost)

@@ -110,7 +110,7 @@ def test_the_density_of_a_law_does_not_show_its_nodes():
     np.testing.assert_allclose(values, exact, rtol=1e-5, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_radius_of_one_dimension_keeps_its_mass_at_zero():
     law = wl.gibbs(line(wl.data.single_index(2, "He1(z)"), ridge=RIDGE, beta=BETA), points=128)
     edges, values = law.density("r")

@@ -61,7 +61,7 @@ def test_a_run_leaves_records_a_figure_and_the_spec_in_a_folder_of_its_name(fold
     assert record.outcome == "done" and (folder / "two" / "figure.png").read_bytes()[:4] == b"\x89PNG"
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_json_is_one_document_and_methods_are_numbered_if_they_occur_twice(folder, capsys):
     (folder / "three.toml").write_text(TWICE.replace("[run]", "[run]\nreplicas = 2"))
     assert run(["run", "three.toml", "--out", "here/there", "--json"]) == 0
@@ -270,7 +270,7 @@ def _in_open_table(lines, i):
     return next(line for line in reversed(lines[:i]) if line.strip("# ").startswith("[")).startswith("[")
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_default_starter_runs_as_it_is(folder, capsys):
     assert run(["new", "first"]) == 0 and run(["run", "first.toml"]) == 0
     assert "saved first/sgd.nc" in capsys.readouterr().out

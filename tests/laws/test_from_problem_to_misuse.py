@@ -19,7 +19,7 @@ def problem(neuron=None, d=40, **fields):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_mass_that_reaches_the_origin_of_a_cone_stays_there():
     neuron = wl.neurons.ridge("relu", outer="fixed")
     cone = problem(neuron, initial=wl.initial.gaussian(1.0, a=wl.initial.signs()))
@@ -51,7 +51,7 @@ def test_the_run_goes_to_t_end_whatever_is_saved_and_never_beyond():
     assert wl.solve(problem(), wl.SGD(5, 0.06), t_end=0.1, save=[0.07]).times.tolist() == [0.06, 0.1]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_schedule_infinite_at_0_starts_with_its_average():
     known = wl.solve(problem(schedule=wl.schedules.power(0.25)), wl.SGD(5, 0.01), t_end=0.1, save=2)
     given = wl.solve(problem(schedule=lambda t: t**-0.25), wl.SGD(5, 0.01), t_end=0.1, save=2)

@@ -94,7 +94,7 @@ def test_particle_flow_follows_the_exact_solution(informative, ridge, schedule, 
         assert got.risk[k] == pytest.approx(risk(got.dataset["theta"].values[k], c), abs=ROUNDING * 10)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @CASES
 def test_the_mean_of_sgd_over_samples_is_a_product_of_contractions(informative):
     """E over the data of the mean neuron is Π_k (1 − 2 s_k (Σ̄ + λ)) m_0, exactly, for every step size."""

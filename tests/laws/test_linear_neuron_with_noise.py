@@ -95,7 +95,7 @@ def split(w):
     return m, w - m
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_two_starts_under_one_noise_differ_by_the_amplification_of_the_scheme(full):
     start, one, two = start_and_end(full)
     (m, deviations), (m_end, deviations_end) = split(second(start) - start), split(two - one)
@@ -167,7 +167,7 @@ def test_lengths_have_a_noncentral_chi_law_in_reduced_coordinates(name):
     assert stats.kstest(levels.ravel(), "uniform").pvalue > 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_particles_and_tracers_of_one_seed_meet_the_same_noise():
     """Their deviations from the mean feel no interaction, and are the same."""
     particles, tracers = (split(start_and_end(name)[1])[1] for name in ("ParticleFlow", "NonlinearFlow"))

@@ -184,7 +184,7 @@ def in_layers(function, width, cut=0.0):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("r", [3e-3, 1e-3, 1e-2])
 def test_a_bend_that_is_smoothed_closer_to_0_than_the_nodes(r):
     """V = −E h_2(z) E (8z + rG)_+; nodes cut at 0 see 8z_+ alone: 1.6e−7 off at r = 3e−3, 1e−11 stated."""
@@ -200,7 +200,7 @@ def test_a_bend_that_is_smoothed_closer_to_0_than_the_nodes(r):
     assert abs(float(land.V(theta)[0]) - exact) <= land.errors(theta).V[0] < 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_step_that_is_steeper_than_the_nodes_are_dense():
     """U = E tanh(10⁴ z)²: 8e−5 off, 2e−12 stated."""
     neuron, start = wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0)

@@ -128,7 +128,7 @@ def test_the_error_of_a_coefficient_has_what_three_axes_miss_of_a_steep_neuron(a
     assert 1e-6 < true <= coefficient_error(case, "z1")(rho)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_full_cloud_has_the_coefficients_of_its_reduction():
     case = problem(wl.data.single_index(20, "h2(z)"))
     w = np.random.default_rng(1).normal(size=(5, 21))

@@ -121,7 +121,7 @@ def test_while_the_schedule_is_zero_nothing_may_move(solutions):
     assert total(halted, solutions("all trained")) > 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_mass_that_has_reached_the_origin_stays_there():
     """a = −1 with relu: Ψ = c r near 0 with c > 0, a conical minimum, where ∂χ need not vanish."""
     start = wl.initial.gaussian(0.1, a=-1.0)

@@ -116,7 +116,7 @@ def test_measures_that_are_none_are_refused():
         refused(lambda weights=weights: wl.Cloud(rows, np.array(weights), ("a", "b", "r")))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_starts_that_may_mean_two_things_are_refused():
     def start(d, rows, **options):
         return wl.Problem(wl.data.single_index(d, "z"), wl.neurons.ridge("x**3 - x"), wl.initial.array(rows, **options))

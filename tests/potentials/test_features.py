@@ -288,7 +288,7 @@ def test_the_gradient_is_the_slope_of_psi_in_every_column(activation, informativ
         np.testing.assert_allclose(gradient[:, j], slope, rtol=0, atol=1e-9 * (1 + np.abs(slope).max()))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_neuron_at_the_origin_feels_a_finite_force():
     for case in (ONE, TWO):
         rows = np.hstack([[[1.0, 0.5]], np.zeros((1, len(case.data.groups)))])

@@ -65,7 +65,7 @@ def test_smoothed_versions_of_a_recognised_expression_are_its_integrals(text):
         np.testing.assert_allclose(numbers, expected, rtol=0, atol=1e-13 * (1 + np.abs(expected).max()))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("text", ["max(x**2 - 1, 0)", pytest.param("abs(x - 0.3)*tanh(x)", marks=pytest.mark.slow)])
 def test_smoothed_versions_of_an_expression_with_kinks_are_its_integrals(text):
     found = jax.jit(partial(smoothed, ac.activation(text).form, ORDER))(M, S)

@@ -67,7 +67,7 @@ def test_single_index_V_and_U_are_nested_integrals(d):
         assert float(land.U(rows, rows)[0, 1]) == pytest.approx(U, abs=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_full_single_index_U_is_a_bivariate_integral_over_the_quadrant():
     case, d = problem(wl.data.single_index(5, LINK)), 5
     theta = np.hstack([[[1.3, 0.3], [0.8, -0.5]], np.random.default_rng(8).normal(size=(2, d)) / 2])
@@ -104,7 +104,7 @@ def ball_mean(m, s, p, kink=True):
     return integral(lambda t: (m + scale * math.cos(t)) * mass * math.sin(t) ** (p - 2), 0.0, edge)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_sphere_V_and_U_are_nested_integrals_over_angles():
     d, p = 20, 19
     case = problem(wl.data.sphere(d, LINK))

@@ -149,7 +149,7 @@ def test_the_squares_of_many_orders_add_up_to_the_mean_square(kind):
     np.testing.assert_allclose(value(kind, m, s) ** 2 + jnp.sum(a**2, axis=1), mean_square(kind, m, s), rtol=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_long_and_short_series_and_many_points_agree():
     rng = np.random.default_rng(0)
     m, s = jnp.asarray(rng.normal(size=(3, 500))), jnp.asarray(rng.uniform(0, 3, (3, 500)))

@@ -87,7 +87,7 @@ def test_at_correlation_one_both_hinges_see_the_same_number():
     np.testing.assert_allclose(hinges(z, z2, full(1)), expected, rtol=0, atol=1e-14)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_entries_at_both_ends_are_the_same_bits_with_and_without_others_inside():
     z, c = np.linspace(-3.0, 3.0, 7), np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
     alone = bivariate_tail(jnp.asarray(z), jnp.asarray(z[::-1]), jnp.asarray(c))
@@ -105,7 +105,7 @@ def test_every_rule_is_at_rounding_up_to_the_correlation_where_it_ends(c):
     np.testing.assert_allclose(tails(z, z2, np.full_like(z, c)), inner @ w * (12 - z) / 2, rtol=0, atol=1e-14)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_many_entries_of_all_kinds_in_any_order_and_in_a_batch_are_what_they_are_alone():
     rng = np.random.default_rng(0)
     z, z2, c = rng.normal(size=(3, 4, 600))

@@ -76,7 +76,7 @@ def series_risk(here, theta, p):
     return sum(pair_series.risk_parts(family, here.sigma, at, p).cut(8).value for family, at in seen)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)
 def test_the_series_gradient_is_the_slope_of_half_the_risk(activation):
     here, (theta, p) = full(activation, 5, runs=5), spread()
@@ -89,7 +89,7 @@ def test_the_series_gradient_is_the_slope_of_half_the_risk(activation):
         assert gradient[i, j] == pytest.approx(slope / float(p[i]) + RIDGE * float(theta[i, j]), abs=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_gradient_where_the_weight_or_the_neuron_vanishes():
     """A neuron without weight is a tracer; at w = 0, ∇_w Ψ = a σ'(b) E (f − y) x, here checked by steps of Ψ."""
     here, (theta, p) = full(ac.erf), spread()
@@ -108,7 +108,7 @@ def test_the_gradient_where_the_weight_or_the_neuron_vanishes():
     assert np.abs(gradient[3, 2:]).max() > 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)
 def test_replicas_mapped_are_replicas_one_by_one(activation):
     here = full(activation, runs=2)
@@ -119,7 +119,7 @@ def test_replicas_mapped_are_replicas_one_by_one(activation):
     np.testing.assert_allclose(mapped, one_by_one, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @CASES
 def test_the_certificate_is_honest_and_not_wildly_pessimistic(activation, informative):
     here = full(activation, informative)
@@ -135,7 +135,7 @@ def test_the_certificate_is_honest_and_not_wildly_pessimistic(activation, inform
     assert max(ratios) > 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_lean_pass_differs_from_one_in_double_precision_by_no_more_than_its_roundings():
     here = full(ac.ramp())
     for seed, align in enumerate([0.0, 0.3, 0.6]):
@@ -183,7 +183,7 @@ def tail(activation, order, m, s):
     return np.sqrt(np.maximum(left, 0.0))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_near_takes_a_higher_order_as_neurons_align_and_the_kernel_in_the_end():
     here = full(ac.ramp())
     clouds = [spread()[0], cloud(2)[0], cloud(2, align=0.4)[0], cloud(2, align=1.0)[0]]

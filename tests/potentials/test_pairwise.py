@@ -96,7 +96,7 @@ def test_erf_with_bias_is_the_sum_of_mehlers_series():
     np.testing.assert_allclose(kernel(ac.erf, Pair(m, s, m2, s2, c)), long, rtol=0, atol=1e-13)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize(
     "activation", [ac.sin, ac.cos, ac.polynomial([0.5, 1, -1, 0.3, 0.1]), ac.hermite(3).form], ids=ac.name_of
 )
@@ -123,7 +123,7 @@ SMOOTH = [ac.tanh, ac.erf, ac.sin, ac.softplus, ac.hermite(3).form]
 BENT = [ac.ramp().form, ac.relu, ac.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)], 0.5, -0.2).form]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("activation", [*SMOOTH, *BENT], ids=ac.name_of)
 def test_mean_squares_are_integrals_of_the_square(activation):
     m, s = jnp.asarray([-1.0, 0.0, 0.5, 2.0]), jnp.asarray([0.3, 1.0, 2.0, 0.1])
@@ -182,7 +182,7 @@ def by_series(full, points):
     return [[sum(getattr(part, name) for part in parts) for parts in cut] for name in CutRisk._fields]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("name", CASES)
 def test_the_series_risk_is_the_kernel_risk_within_its_bound(name):
     full, points = wl.landscape(CASES[name]), crowd()
@@ -193,7 +193,7 @@ def test_the_series_risk_is_the_kernel_risk_within_its_bound(name):
     assert errors[0] > 1e-6 and left[1] < left[0] < 1e3 * errors[0]  # something is missed, and not overstated
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_risk_takes_the_kernel_exactly_where_the_series_is_not_certified():
     full, apart = wl.landscape(CASES["ramp"]), jnp.asarray(np.hstack([neurons(N)[:, :2], 0.8 * np.eye(N, D)]))
     aligned = apart.at[1].set(apart[0])
@@ -204,7 +204,7 @@ def test_the_risk_takes_the_kernel_exactly_where_the_series_is_not_certified():
     assert full.risk(apart) == pytest.approx(float(_kernel_risk(full, apart, EQUAL)), abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_risk_of_one_neuron_repeated_is_the_risk_of_one():
     full, copies = wl.landscape(CASES["ramp"]), np.repeat(neurons(1), N, axis=0)
     alone = 1 + 2 * float(full.V(copies)[0]) + float(full.U(copies, copies)[0, 0])
@@ -226,7 +226,7 @@ def test_grad_psi_is_the_slope_of_psi(name):
         np.testing.assert_allclose(gradient[:, j], slope, rtol=0, atol=1e-8 * (1 + np.abs(slope).max()))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("name", CASES)
 def test_grad_psi_on_the_cloud_itself_is_half_n_times_the_gradient_of_the_risk(name):
     full, theta = wl.landscape(CASES[name]), jnp.asarray(neurons(N))

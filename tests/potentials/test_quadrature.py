@@ -42,7 +42,7 @@ def test_the_table_agrees_with_the_rules_in_every_order(activation):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("activation", FUNCTIONS, ids=lambda a: a.name)
 def test_the_mean_square_of_the_slope_agrees_with_the_rule(activation):
     m, s = points(0.15, 5.0)
@@ -77,7 +77,7 @@ def test_points_outside_of_the_table_are_integrated_and_do_not_disturb_the_other
     assert np.all(np.isfinite(together)) and np.all(np.isfinite(mean_value(activation, m, s)))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_orders_beyond_the_table_continue_it():
     m, s = points(0.2, 3.0, 50)
     many, few = scaled_slopes(WAVY, m, s, 30), scaled_slopes(WAVY, m, s, 7)
@@ -96,7 +96,7 @@ def test_batched_point_by_point_and_differentiated_it_is_the_same():
     np.testing.assert_allclose(by_s, np.sqrt(2) * whole[:, 1], atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_what_is_not_a_number_stays_so():
     b = scaled_slopes(WAVY, jnp.asarray([jnp.nan, 0.5]), jnp.asarray([1.0, 1.0]), 2)
     assert np.all(np.isnan(b[0])) and np.all(np.isfinite(b[1]))

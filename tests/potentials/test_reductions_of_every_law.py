@@ -146,7 +146,7 @@ def test_reduced_V_and_U_are_means_over_inputs_and_directions(name):
     assert within(here * case.values(case.turned(rows[0], DRAWS, rng), x), U[0, 0])
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_reduced_hypercube_is_the_hypercube_in_many_dimensions():
     """Errors of order 1/d: the normal law of Σ w_i x_i has a relative error in its fourth cumulant of at most 6/d."""
     d, chunk = 4000, 3000
@@ -182,7 +182,7 @@ def test_full_V_and_U_are_means_over_inputs(name):
     assert within(here * there, U[0, 1]) and within(here**2, U[0, 0])
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("case", [CUBE, CASES["sphere, d = 20"]], ids=["hypercube", "sphere"])
 def test_full_V_and_U_without_a_formula_come_from_a_fair_draw(case):
     """Both sides are means of samples: 4096 of the library, more of ours."""
@@ -223,7 +223,7 @@ def test_reduced_U_is_the_full_one_averaged_over_rotations(name):
     np.testing.assert_allclose(V, np.full(4, closed.V(rows)[1]), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @each(["multi index, d = 20"], ["single index, d = 20", "three classes"])
 def test_full_risk_is_the_quadratic_form_of_V_and_U(name):
     case = CASES[name]
@@ -236,7 +236,7 @@ def test_full_risk_is_the_quadratic_form_of_V_and_U(name):
     assert land.risk(Cloud(theta, p, land.coordinates)) == pytest.approx(quadratic, abs=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @each(["multi index, d = 20"], ["single index, d = 20", "sphere, d = 20"])
 def test_noise_of_the_labels_adds_its_variance_to_the_risk(name):
     case = CASES[name]

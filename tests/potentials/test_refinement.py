@@ -82,7 +82,7 @@ def test_an_array_is_compared_with_the_finer_landscape_once(monkeypatch):
     assert land.in_motion(land.rows([1.0, 0.3, 0.1, 1.0])) is land and len(calls) == seen + 1
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_random_nodes_state_the_standard_error_of_their_mean():
     """E z_4 (u_4 z_4 + r G)_+ = u_4/2, and U by the arc-cosine kernel at angle 0: |w|²/2."""
     law = wl.data.multi_index(math.inf, 4, "z1*tanh(z2)*z3 + z4")

@@ -132,7 +132,7 @@ def test_parts_and_mirror_images_leave_less_to_chance_than_plain_draws():
     assert ours < 0.1 * theirs
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_noise_of_the_labels_is_exact():
     quiet, noisy = (wl.landscape(wl.Problem(wl.data.hypercube(9, TARGET, noise), RELU, START)) for noise in (0.0, 0.7))
     theta = np.random.default_rng(2).normal(size=(4, 11))

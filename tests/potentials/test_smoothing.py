@@ -282,7 +282,7 @@ def test_derivatives_obey_steins_identity_and_the_heat_equation(differentiated):
     np.testing.assert_allclose(by_s[:, 0], s * second, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_noise_begins_to_act_on_a_kink_at_once():
     def spread(s):
         return smoothed(ac.relu, 0, jnp.zeros(()), s)[0]

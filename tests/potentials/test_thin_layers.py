@@ -47,7 +47,7 @@ def test_the_error_of_a_steep_step_is_not_wasted_where_labels_are_smooth(link):
     assert 1e-6 < off <= found.U[0, 0] < 30 * off
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_error_of_a_long_bend_in_its_own_field_is_not_wasted():
     """relu on an axis with the formulas of the first test: ∂Ψ/∂r = −r/(S√2π) + r sin θ/2π."""
     land, size, r = land_of(wl.data.multi_index(math.inf, 2, "1 + z1*z2"), "relu"), 1e3, 0.1
@@ -85,7 +85,7 @@ def circle(angle: float) -> tuple[float, float]:
     return math.cos(angle), math.sin(angle)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("link", ["sign(z1 + z2)", "sign(z1 + z2)*(1 + 0*z3)"])
 def test_a_step_that_is_learnt(link):
     """y = sign(t) and erf(|u| t + rG), t = (z1 + z2)/√2: V = −(2/π) atan(√2 |u|/c), c² = 1 + 2r²; U by Sheppard."""

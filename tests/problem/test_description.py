@@ -75,7 +75,7 @@ def test_ridge_noise_and_rates_are_part_of_the_equations():
     assert "β = 50" in lines["flow"] and "ξ(t)" in lines["flow"] and "M ∇Ψ" in lines["flow"]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_names_of_coordinates_are_those_of_the_landscapes():
     for data in (wl.data.single_index(20, "z"), wl.data.multi_index(20, 3, "z1"), wl.data.sphere(9, "z1*z2")):
         problem = wl.Problem(data, wl.neurons.ridge("erf", outer="trained"), wl.initial.gaussian(1.0, a=1.0))

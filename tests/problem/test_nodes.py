@@ -158,7 +158,7 @@ def test_a_function_of_one_coordinate_is_cut_too():
     assert w @ np.asarray(evaluate(target, z)) == pytest.approx(float(exact), abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_jumps_on_the_sphere():
     """P(z > 1) of the first coordinate, and P(z_1 − z_2 > −0.3) = P(√2 T' > −0.3) by its rotation."""
     tail = stats.beta((20 - 1) / 2, 1 / 2)

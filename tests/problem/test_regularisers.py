@@ -106,7 +106,7 @@ def test_neurons_without_output_follow_the_regulariser_alone(name):
     np.testing.assert_allclose(end, shrunk(start, 1.0), rtol=tolerance)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_grid_shrinks_by_the_regulariser_too():
     run = wl.solve(silent(), wl.FiniteVolume(200), 1.0, save=2)
     start, end = (run.at(t) for t in (0.0, 1.0))

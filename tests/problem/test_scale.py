@@ -22,7 +22,7 @@ LONG = [wl.MeanField(16), wl.ParticleFlow(6), wl.NonlinearFlow(6, points=16), wl
 LANES = [*METHODS, *(pytest.param(method, marks=pytest.mark.slow) for method in LONG)]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("method", LANES, ids=lambda method: type(method).__name__)
 def test_the_scale_is_a_louder_neuron_that_moves_more_slowly(method):
     got = wl.solve(replace(PLAIN, alpha=ALPHA), method, 0.2, save=2)
@@ -38,7 +38,7 @@ def test_so_it_is_with_noise(method):
     np.testing.assert_allclose(got.final.theta, wished.final.theta, rtol=0, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_scale_of_one_changes_no_bit():
     once, again = (wl.solve(p, wl.SGD(6, 0.01), 0.1, save=2) for p in (PLAIN, replace(PLAIN, alpha=1)))
     assert np.array_equal(once.final.theta, again.final.theta)
@@ -85,7 +85,7 @@ def test_a_file_holds_scale_and_paired_start():
     assert wl.Spec.from_toml(spec.to_toml()) == spec and 'alpha = "lazy"' in spec.to_toml()
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_paired_neurons_give_nothing_at_the_start():
     paired = replace(PLAIN, initial=wl.initial.paired(START), alpha=100.0)
     theta = np.asarray(paired.sample_initial(stream(0, "initial"), 6))

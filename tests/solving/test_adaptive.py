@@ -79,7 +79,7 @@ class Wave:
 jax.tree_util.register_pytree_node(Wave, lambda wave: ((), None), lambda *_: Wave())
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_radius_leaves_the_origin_when_the_force_turns_outwards():
     """r = 0.3 − sin t until it is 0, then 0 until cos t = 0, then 1 − sin t."""
     begun = Reached(jnp.array([[0.3], [2.0]]), jnp.zeros(()), jnp.zeros((), int))
@@ -146,7 +146,7 @@ def jvp_or_difference(name, velocity, y, x, h=1e-5):
     return jax.tree.map(lambda a, b: (a - b) / (2 * h), ahead, behind)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (i > 1)) for i, n in enumerate(FLOWS)])
 def test_the_linear_systems_of_a_flow_are_those_of_its_velocity(name):
     """(1 − ηJ) x = b, with J from the whole velocity; the rounding of J is multiplied by η times the largest rate."""

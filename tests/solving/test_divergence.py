@@ -51,7 +51,7 @@ def test_a_negative_risk_is_a_divergence_and_is_not_saved():
     assert not saves.is_possible(np.array(np.nan)) and not saves.is_possible(np.array(1e8))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("method", [wl.GD(20, 100.0, "reduced"), wl.SGD(20, 100.0)], ids=["GD", "SGD"])
 def test_a_step_too_large_that_stays_bounded_is_done_with_advice(method):
     problem = wl.Problem(wl.data.gaussian_classes(40, 0.5), wl.neurons.ridge("ramp"), wl.initial.gaussian(0.4))

@@ -127,7 +127,7 @@ def test_a_time_beyond_the_end_is_refused_in_one_sentence(solved, t):
         solved.at(t)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_table_has_a_row_for_each_save_and_replica(solved):
     table = solved.to_dataframe()
     assert list(table.columns) == ["time", "risk", "risk_error", "radius"] and len(table) == 5

@@ -25,7 +25,7 @@ def limit():
     return wl.solve(TWO_CLASSES, wl.MeanField(300, "gauss", 1e-10, 1e-12, check=False), T, save=SAVES).risk
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("placement", ["quantile", "gauss"])
 @pytest.mark.parametrize("points", [48, 96])
 def test_the_error_of_the_limit_is_above_the_true_one_and_of_its_size(points, placement, limit):
@@ -37,13 +37,13 @@ def test_the_error_of_the_limit_is_above_the_true_one_and_of_its_size(points, pl
     assert not seen.any() or np.median(run.error[seen] / true[seen]) < 30
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_run_without_a_check_states_the_error_of_the_law_alone():
     run = wl.solve(TWO_CLASSES, wl.MeanField(48, check=False), T, save=2)
     assert np.all(run.error < 1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_start_that_is_carried_exactly_has_no_error():
     start = wl.initial.array([[0.5], [1.0], [1.5]])
     run = wl.solve(wl.Problem(wl.data.gaussian_classes(math.inf, 0.8), RAMP, start), wl.MeanField(), 0.5, save=2)
@@ -95,7 +95,7 @@ def test_check_is_yes_or_no(method):
         method(check=1)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_negative_risk_within_its_error_is_no_divergence():
     """A perfect network, labels on six nodes: R = E tanh² − its sum over the nodes, which is below 0."""
     data, start = wl.data.single_index(2, "tanh(4*z)", nodes=6), wl.initial.array([[4.0, 0.0]], coordinates="full")

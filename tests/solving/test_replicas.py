@@ -48,7 +48,7 @@ def same_first_and_different_others(many, single):
     assert (got[0] != got[1]).all() and (got[1] != got[2]).all() and (got[0] != got[2]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_first_replica_of_sgd_is_the_run_without_and_the_others_differ(many, single):
     same_first_and_different_others(many, single)
     xr.testing.assert_allclose(many.replica(0).dataset, single.dataset, rtol=1e-9)
@@ -74,7 +74,7 @@ def test_the_first_replica_of_every_dynamics_is_the_run_without_and_the_others_d
     same_first_and_different_others(*(solve(problem(beta), method, replicas) for replicas in (R, None)))
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_dimension_of_the_replicas_comes_first(many):
     sizes = {"replica": R, "time": 3, "neuron": N, "coordinate": 2}
     assert many.replicas == R and many.risk.shape == (R, 3)
@@ -83,7 +83,7 @@ def test_the_dimension_of_the_replicas_comes_first(many):
     assert many.dataset["weights"].dims == ("neuron",) and f"{R} replicas" in repr(many)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_observers_see_one_replica_at_a_time(many):
     theta = many.dataset["theta"].values
     assert many.dataset["a"].dims == ("replica", "time")

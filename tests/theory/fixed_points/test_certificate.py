@@ -58,7 +58,7 @@ def bounds_hold(count, seed, bends):
         assert 0 <= found.gap <= found.value + 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_certificate_bounds_what_a_grid_reaches():
     bounds_hold(6, 0, 2)
 
@@ -69,7 +69,7 @@ def test_the_certificate_bounds_what_a_grid_reaches_on_two_hundred_problems():
     bounds_hold(100, 2, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_theorem_of_one_radius_is_never_above_any_value():
     """Lower bound ≤ Ψ on a grid ten times finer than its own; and the bracket is narrow."""
     rng = np.random.default_rng(2)
@@ -143,7 +143,7 @@ def test_the_sampled_excess_agrees_with_the_exact_one(monkeypatch):
     assert abs(drawn.excess - exact.excess) <= drawn.error + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_trained_outer_weights_need_a_regulariser_or_a_bound():
     data = wl.data.gaussian_classes(math.inf, 0.5)
     free = problem_of(data, RAMP, scalars="a")
@@ -190,7 +190,7 @@ def test_weights_on_the_simplex_are_optimal():
         assert psi.min() >= w @ psi - 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_best_network_at_infinite_dimension():
     """Above the threshold R = 0; below it one atom, whose risk a plain search in r finds too."""
     best = wl.minimise(classes(math.inf, 0.8), points=256)

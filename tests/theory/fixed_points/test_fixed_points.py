@@ -85,7 +85,7 @@ def test_full_coordinates_have_the_gradient_of_the_full_landscape():
     assert found.gradient == pytest.approx(np.asarray(wl.landscape(RELU).grad_psi(theta, theta)), abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("r", [0.9, 0.0])
 def test_hidden_directions_are_those_of_the_full_space(r):
     """d − 1 rotations of curvature Ψ'(r)/r, or at the origin Ψ''(0) in all directions: by differences of Ψ in R^6."""
@@ -126,7 +126,7 @@ def test_one_neuron_in_full_coordinates_feels_itself():
     assert found.error < 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_cones_at_the_origin_have_infinite_curvature():
     alone, crowd = (wl.stability(RELU, rho) for rho in (ALONE, CROWD))
     assert alone.least == -math.inf and not alone.is_stable

@@ -20,13 +20,13 @@ def small():
     return wl.proof_terms(LINE, 4, 0.01, 0.2, save=5, points=16)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_terms_add_up_to_at_least_the_distance(small):
     assert (small.total >= small.distance - ROUNDING).all() and small.distance[-1].min() > 0
     assert (small.term("martingale") + small.term("sampling") >= small.term("E3") - ROUNDING).all()
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_both_envelopes_lie_above_the_distance(small):
     assert (small.envelope >= small.delta - ROUNDING).all()
     assert (small.worst_envelope >= small.envelope - ROUNDING).all()
@@ -43,7 +43,7 @@ def test_the_distance_is_that_of_the_coupled_runs():
     assert small.distance == pytest.approx(np.linalg.norm(runs[0] - runs[1], axis=-1), abs=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_losses_multiply_to_the_last_envelope(small):
     assert math.prod(small.losses.values()) * small.delta[-1] == pytest.approx(small.worst_envelope[-1])
     assert all(factor >= 1 - 1e-9 for factor in small.losses.values())

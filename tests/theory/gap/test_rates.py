@@ -40,7 +40,7 @@ def test_euler_steps_have_order_one(over_step):
     assert low - 0.03 < 1 < high + 0.03 and value == pytest.approx(1, abs=0.05)  # 0.03: the next order, ε/2 of it
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_table_sets_theory_beside_the_measurement(over_step):
     rows = {row["quantity"]: row for row in over_step.table()}
     assert rows["distance"]["theory"] == 1.0 and "W2" not in rows
@@ -48,7 +48,7 @@ def test_the_table_sets_theory_beside_the_measurement(over_step):
     assert "PD–GD distance" in repr(over_step)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_figure_of_rates_shows_the_exponents(over_step):
     (axes,) = wl.figure(over_step).axes
     assert axes.get_xscale() == axes.get_yscale() == "log" and "varepsilon" in axes.get_xlabel()

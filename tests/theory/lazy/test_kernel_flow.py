@@ -148,7 +148,7 @@ def trained(alpha):
     return max(gaps)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_network_of_large_scale_follows_the_flow_of_its_kernel():
     """To 1/α; and as pairs cancel the first order of what moves the kernel, like 1/α²."""
     one, two = trained(50.0), trained(200.0)

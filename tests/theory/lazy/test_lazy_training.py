@@ -92,7 +92,7 @@ def test_the_relative_scale_is_that_of_whole_derivatives():
     assert found.kappa == pytest.approx(residual * bend / slope**2, rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_relative_scale_falls_like_one_over_the_scale_only_if_centred():
     data = wl.data.empirical(ROWS, TARGET)
     of = {
@@ -121,7 +121,7 @@ def test_the_relative_scale_of_wide_networks_falls_with_the_width():
     assert np.polyfit(np.log(widths), np.log(found), 1)[0] == pytest.approx(-0.5, abs=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_what_is_missed_goes_with_the_square_of_time_times_the_relative_scale():
     """‖f − f̄‖/‖f_0 − f*‖ ≲ t² κ: below it, and by the same factor at every scale, early on also at every time."""
     shares = []
@@ -136,7 +136,7 @@ def test_what_is_missed_goes_with_the_square_of_time_times_the_relative_scale():
     np.testing.assert_allclose(shares[0][0], shares[0][1], rtol=0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_lemmas_hold_along_a_run():
     problem = wl.Problem(wl.data.empirical(ROWS, TARGET), NEURON, wl.initial.paired(PLAIN), alpha=10.0)
     run = wl.solve(problem, wl.ParticleFlow(20), 2.0, save=5, keep="full")
@@ -145,7 +145,7 @@ def test_the_lemmas_hold_along_a_run():
     assert lemmas["lipschitz"].right[-1] < 20 * lemmas["lipschitz"].left[-1]  # not a bound of another size
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_one_sample_decays_and_travels_as_fast_as_the_lemmas_allow():
     """With one row the kernel is a number: in the lazy limit the first and the third lemma are equalities."""
     problem = wl.Problem(wl.data.empirical(ROWS[:1], TARGET[:1]), NEURON, wl.initial.paired(PLAIN), alpha=300.0)
@@ -157,7 +157,7 @@ def test_one_sample_decays_and_travels_as_fast_as_the_lemmas_allow():
     np.testing.assert_allclose(travel.left, share * travel.right, rtol=1e-3, atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_the_lemmas_ask_for_a_flow_on_data():
     law = wl.Problem(wl.data.single_index(4, "z"), NEURON, PLAIN)
     run = wl.solve(law, wl.GD(3, 0.1), 0.1, save=2)

@@ -107,7 +107,7 @@ def test_every_set_of_trained_blocks_has_the_mean_over_neurons(name, bias):
         assert np.all(k.error == 0.0)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_fixed_and_absent_scalars_are_seen_but_not_counted():
     start = i.gaussian(1.5, a=i.signs(2.0), b=0.4)
     fixed = problem("tanh", start, outer="fixed", bias="fixed")
@@ -189,7 +189,7 @@ def test_the_corner_of_a_bent_kernel_at_equal_inputs_is_sharp_to_rounding(b):
     assert k > 0.1 and found[11] == own
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize(("name", "b"), [("erf", "b"), ("tanh", "b"), ("relu", "b"), ("max(x, 0.3)", "no b")])
 def test_kernels_are_continuous_where_inputs_meet(name, b):
     """Smooth neurons to second order; bent ones to first, to the 1e−8 that correlations can tell near 1."""
@@ -208,7 +208,7 @@ def test_the_ends_of_the_angle_are_exact():
     assert k.matrix[0, 0] == pytest.approx(0.0, abs=1e-16)
 
 
-@pytest.mark.slow
+@pytest.mark.more
 @pytest.mark.parametrize("name", SIGMA)
 def test_at_the_origin_neurons_see_b_alone(name):
     """With b = 0.3: σ(b)² + σ'(b)² with itself, σ(b) E σ(h) + σ'(b) E σ'(h) with another input."""
@@ -351,7 +351,7 @@ def test_draws_of_custom_neurons_state_an_honest_error():
     assert k.how == "draws, n = 4096" and z.max() < 4 and z.mean() > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_inputs_beyond_the_reach_of_the_quadrature_are_left_to_draws():
     """tanh of a large argument is a sign: E σσ' = (2/π) asin corr, and erf of it has a formula."""
     far = 1e5 * X[:2]

@@ -166,7 +166,7 @@ def test_beyond_the_reach_there_is_less_mass_than_said(activation, outer):
         assert logsumexp(e[outside]) < log_tail < logsumexp(e[~outside]) - 30
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_where_nothing_bounds_the_reach_the_field_itself_is_followed():
     """|a| r grows as fast as |θ|²: the law on cells, whose error is that of a plain grid, says the same."""
     case, field = field_of("relu", "trained")
