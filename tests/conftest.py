@@ -1,6 +1,6 @@
 """Compiled functions in the tests: cheaply made, one store on disk for all workers, not too many of them in memory.
 
-Compiling is most of the time of the quick tests, and of those that are more of the same (marker more), so that they run
+Compiling is most of the time of the quick tests, and of their further cases (marker more), so that they run
 unoptimised code; long ones (markers slow and speed) do not. Every compiled function takes some mappings of memory, of
 which a process may have about 65,000; beyond, it crashes.
 """
@@ -45,7 +45,7 @@ LONG_EXAMPLES = [
 
 def pytest_configure(config):
     gc.set_threshold(1_000_000, 50, 100)  # tracing makes many objects and little garbage
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests start many processes, of which only the first shall compile
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the processes that tests start only the first compiles modules
     sys.dont_write_bytecode = False
     if "XLA_FLAGS" not in os.environ and config.option.markexpr not in ("slow", "speed"):
         os.environ["XLA_FLAGS"] = CHEAP
@@ -56,7 +56,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items):
-    """More: long docstring examples, and of a test marked some(k) all cases but the first k."""
+    """Mark as more: long docstring examples, and of a test marked some(k) all cases but the first k."""
     met = Counter()
     for item in items:
         if isinstance(item, pytest.DoctestItem) and item.name.endswith(tuple(f".{name}" for name in LONG_EXAMPLES)):
