@@ -113,7 +113,7 @@ def refined():
     grids = [
         solved(SMOOTH, wl.FiniteVolume(n, ((0.0, 2.0),), tolerance=1e-6), 0.02, 3, observers=OF_RADIUS) for n in CELLS
     ]
-    return grids, solved(SMOOTH, wl.MeanField(600, "gauss", 1e-9, 1e-11), 0.02, 3, observers=OF_RADIUS)
+    return grids, solved(SMOOTH, wl.MeanField(1200, "gauss", 1e-9, 1e-11), 0.02, 3, observers=OF_RADIUS)
 
 
 @pytest.mark.slow

@@ -68,9 +68,14 @@ def normal_half(v: np.ndarray) -> Rule:
 
 
 def sphere_half(v: np.ndarray, dimension: float) -> Rule:
-    """T = sin(πv/2), the first coordinate of a uniform point of the unit sphere, and its law in the angle."""
-    angle = np.pi / 2 * v
-    return np.sin(angle), np.cos(angle) ** (dimension - 2)
+    """T = sin α, the first coordinate of a uniform point of the unit sphere, and its law cos^{d−2} α, up to a factor.
+
+    The angle α = v min(π/2, REACH/√(d − 2)) ends where that law does: in many dimensions it is φ(α √(d − 2)).
+    """
+    free = dimension - 2
+    angle = v * (min(np.pi / 2, REACH / math.sqrt(free)) if free > 0 else np.pi / 2)
+    t = np.sin(angle)
+    return t, np.exp(free / 2 * np.log1p(-t * t))
 
 
 def symmetric_rule(points: int, law: HalfLaw, *parameters: float) -> Rule:

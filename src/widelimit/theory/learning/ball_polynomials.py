@@ -5,7 +5,8 @@
     P_α(t) = Π_i (1 − |t_{<i}|²)^{α_i/2} p_{α_i}^{(λ_i)}(t_i/√(1 − |t_{<i}|²)) · √(c(λ_i)/c(λ_i⁰))
     λ_i⁰ = (d − i − 1)/2,    λ_i = λ_i⁰ + Σ_{m>i} α_m
 
-    p_n^{(λ)}   Gegenbauer polynomials, orthonormal for the probability density c(λ) (1 − x²)^{λ−1/2}
+    p_n^{(λ)}   Gegenbauer polynomials, orthonormal for the probability density c(λ) (1 − x²)^{λ−1/2}, that of a
+                coordinate of the unit sphere in R^{2λ+2}
 
 Those of degree ℓ span what spherical harmonics of degree ℓ have in x_1, …, x_k. Reference: [dx14].
 """
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from widelimit.measures import equator_density
 from widelimit.theory.learning.spectrum import Index
 
 
@@ -41,8 +43,10 @@ class SphereAxis:
 
     def root(self, u: np.ndarray) -> np.ndarray:
         """The root of the density in u."""
-        c = math.exp(math.lgamma(self.d / 2) - math.lgamma((self.d - 1) / 2)) / math.sqrt(math.pi * self.d)
-        return np.sqrt(c * np.maximum(np.cos(u / math.sqrt(self.d)), 0.0) ** (self.d - 2))
+        c = equator_density(self.d) / math.sqrt(self.d)
+        with np.errstate(divide="ignore"):  # at the pole
+            cosine = np.log1p(-np.minimum(np.sin(u / math.sqrt(self.d)) ** 2, 1.0)) / 2  # its logarithm
+        return math.sqrt(c) * (np.exp((self.d - 2) / 2 * cosine) if self.d > 2 else np.ones_like(u))
 
     def polynomials(self, z: np.ndarray, order: int) -> np.ndarray:
         """p_0, …, p_K."""
@@ -63,7 +67,9 @@ def ball_polynomials(t: np.ndarray, chosen: list[Index], d: int) -> np.ndarray:
             if (i, later) not in tables:
                 tables[i, later] = gegenbauer_polynomials(ratio[:, i], plain + later, most)
             factor = left[:, i] ** index[i] * tables[i, later][index[i]]
-            result[:, column] *= factor * math.exp((_log_mass(plain + later) - _log_mass(plain)) / 2)
+            result[:, column] *= factor * math.sqrt(
+                equator_density(2 * (plain + later) + 2) / equator_density(2 * plain + 2)
+            )
     return result
 
 
@@ -80,8 +86,3 @@ def _coupling(n: int, lam: float) -> float:
     if n == 1:
         return math.sqrt(1 / (2 * (1 + lam)))
     return math.sqrt(n * (n + 2 * lam - 1) / ((n + lam) * (n + lam - 1))) / 2
-
-
-def _log_mass(lam: float) -> float:
-    """Logarithm of c in the density c (1 − x²)^{λ−1/2}, up to a constant."""
-    return math.lgamma(lam + 1) - math.lgamma(lam + 0.5)
