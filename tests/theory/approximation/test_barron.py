@@ -135,6 +135,12 @@ def test_the_waves_are_the_function_on_the_ball_and_c_is_above_every_slope(text)
     assert np.linalg.norm(slope, axis=0).max() <= found.norm.value * (1 + 1e-6)
 
 
+def test_a_steep_slope_is_resolved_by_as_many_waves_as_it_takes():
+    """The slope 1000/cosh²(1000 x) has positive coefficients that add up to its value at 0."""
+    norm = wl.barron("tanh(1000*x)", 1.0).norm
+    assert abs(norm.value - 1000) <= norm.error < 1e-2
+
+
 def test_a_slope_that_jumps_has_no_finite_norm():
     found = wl.barron("relu(x)", R)
     assert math.isinf(found.norm.value)

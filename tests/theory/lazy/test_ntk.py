@@ -104,7 +104,7 @@ def test_every_set_of_trained_blocks_has_the_mean_over_neurons(name, bias):
         weights = rates[0] * draws[:, 0] + (rates[1] * (law is not None) + rates[2] * X @ X.T) * draws[:, 1]
         error = weights.std(axis=0, ddof=1) / 8
         assert (np.abs(k.matrix - weights.mean(axis=0)) <= 4 * error + 1e-12).all(), rates
-        assert np.all(k.error == 0.0)
+        assert np.all(k.error <= 1e-12 * np.abs(k.matrix).max() * (bias == "uniform"))  # else a formula
 
 
 @pytest.mark.more
@@ -232,7 +232,9 @@ def test_the_diagonal_of_a_bent_kernel_is_continuous_at_the_origin():
 def test_a_law_of_b_is_cut_at_the_kinks():
     """Uniform b, seen without noise at the origin: E σ'(b)² = 1/3, E σ(b)² = 1/36 for b in (−1, ½)."""
     k = wl.ntk(problem("relu", i.gaussian(1.5, a=1.0, b=i.uniform(-1.0, 0.5)), **BOTH), np.zeros((1, 3)))
-    assert k.how == "quadrature" and k.error == 0 and k.matrix[0, 0] == pytest.approx(1 / 3 + 1 / 36, abs=1e-13)
+    assert (
+        k.how == "quadrature" and k.error[0, 0] <= 1e-12 and k.matrix[0, 0] == pytest.approx(1 / 3 + 1 / 36, abs=1e-13)
+    )
 
 
 @pytest.mark.slow

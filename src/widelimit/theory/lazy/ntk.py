@@ -53,8 +53,8 @@ class Kernel:
     """A tangent kernel on given inputs; NumPy takes it for its matrix.
 
     matrix  K(x_i, x'_j), (n, n')
-    error   0 where it is exact to about 1e-11, else of every entry: a standard error of draws, or the last changes of
-            a quadrature that has not converged
+    error   0 for formulas, which are exact to about 1e-11, else of every entry: a standard error of draws, or the last
+            changes of a quadrature
     how     "closed form", "quadrature", "draws, n = 4096" or "finite, n = 200"
 
     >>> import widelimit as wl
@@ -127,7 +127,7 @@ def _limit(means: Means, inputs: Inputs, rates: BlockRates, b: ScalarLaw | None)
     rules = (means.over(inputs, rates, levels_of(b, 0.0, nodes, means.kinks)) for nodes in NODES)
     found = until_two_agree(in_a_row(rules, _relative), AGREEMENT)
     now, before, earlier = found.value
-    left = 0.0 if found.agreed else np.maximum(np.abs(now - before), np.abs(before - earlier))
+    left = np.abs(now - before) if found.agreed else np.maximum(np.abs(now - before), np.abs(before - earlier))
     return Kernel(now, left, "quadrature")
 
 
