@@ -77,13 +77,27 @@ def test_ten_variables_and_forty_monomials_take_no_time():
     assert len(found.spectrum.nonzero) == 40
 
 
+BARE = """
+import io, numpy
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+figure = Figure(layout="constrained")
+FigureCanvasAgg(figure)
+for axes in figure.subplots(1, 2):
+    axes.bar(range(40), range(40), label="$z_1$")
+    axes.legend()
+figure.savefig(io.BytesIO(), format="png")
+"""
+
+
 @pytest.mark.speed
-def test_the_command_answers_within_two_seconds(tmp_path):
+def test_the_command_takes_little_longer_than_a_picture_of_its_bars(tmp_path):
+    """Two panels of forty bars drawn by Matplotlib alone are most of it; JAX alone would take as long again."""
     command = [sys.executable, "-c", "from widelimit.interfaces.entry import main; main()"]
-    best = float("inf")
-    for law in ("--cube", "--gauss", "--cube"):
+    asked = [*command, "complexity", forty_monomials(), "--cube", "--out", str(tmp_path)]
+    best = {}
+    for name, words in [("ours", asked), ("bare", [sys.executable, "-c", BARE])] * 3:
         start = time.perf_counter()
-        subprocess.run([*command, "complexity", forty_monomials(), law, "--out", str(tmp_path)], check=True,
-                       capture_output=True)  # fmt: skip
-        best = min(best, time.perf_counter() - start)
-    assert best < 2.0
+        subprocess.run(words, check=True, capture_output=True)
+        best[name] = min(best.get(name, float("inf")), time.perf_counter() - start)
+    assert best["ours"] < 2.5 * best["bare"]

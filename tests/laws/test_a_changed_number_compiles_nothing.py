@@ -96,6 +96,7 @@ def test_another_number_runs_the_same_compiled_code(name):
     run()
     changes = [*CHANGES, *([{"step": 0.008}, {"seed": 5}, {"longer": 1.03}] if name != "gibbs" else [])]
     changes += [{"beta": 60.0}] if "noisy" in name or name == "gibbs" else []
+    changes += [{"beta": 3000.0}] if name == "gibbs" else []  # a law on another number of nodes
     compiled = {}
     for change in changes:
         COMPILED.clear()

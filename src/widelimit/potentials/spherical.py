@@ -80,10 +80,10 @@ def _few_dimensions(z: Array, p: Array, c: Array) -> Array:
 
 
 def _many_dimensions(z: Array, p: Array, c: Array) -> Array:
-    """P(T > |z|), where e^{−ν} is nothing; Γ(k + ½, y) by recurrence, with z^{2k} in it."""
+    """P(T > |z|), where e^{−ν} is nothing; Γ(k + ½, y) by recurrence, with ν^{−k} in it."""
     nu = (p - 1) / 2
     y = -nu * jnp.log1p(-jnp.minimum(z * z, 0.9))
-    term, power, total = math.sqrt(math.pi) * erfc(jnp.sqrt(y)), jnp.exp(-y) * jnp.sqrt(y), 0.0
+    term, power, total = math.sqrt(math.pi) * erfc(jnp.sqrt(y)), jnp.exp(-y) * jnp.sqrt(y), jnp.zeros_like(y)
     for k, g in enumerate(TAYLOR):
         total = total + g * term
         term, power = ((k + 0.5) * term + power) / nu, power * y / nu

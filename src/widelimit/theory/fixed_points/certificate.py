@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -228,12 +228,14 @@ def _error(here: Probe, rho: Measure, lowest: Infimum) -> float:
     land = here.field.land
     if not np.isfinite(lowest.neuron).all():
         return 0.0
-    theta = jnp.asarray(np.concatenate([np.asarray(rho.theta, float), lowest.neuron[None]]))
-    weights = jnp.asarray(np.append(np.asarray(rho.weights, float), 0.0))
+    theta = np.concatenate([np.asarray(rho.theta, float), lowest.neuron[None]])
+    weights = np.append(np.asarray(rho.weights, float), 0.0)
 
     def numbers(one: FeatureLandscape) -> np.ndarray:
-        psi = one.psi_of(theta, theta, weights)
-        return np.array([one.fit.risk(one.mean_features(theta, weights)) / 2, weights @ psi - psi[-1]])
+        (features, penalty), fit = replace(here.field, land=one).evaluated(theta), one.fit.whitened()[1]
+        F = weights @ features
+        psi = features @ fit.residual(F) + penalty
+        return np.array([fit.risk(F) / 2, weights @ psi - psi[-1]])
 
     if land.sets > 1:
         parts = [numbers(land.on_nodes(nodes)) for nodes in land.nodes_of_sets]

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.measures import log_sphere_area
+from widelimit.measures import Measure, log_sphere_area
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.theory.noise.panels import DEPTH
 
@@ -71,6 +71,11 @@ class Field:
             part = slice(start, start + len(rows))
             features[part], penalty[part] = (np.asarray(x)[: len(rows)] for x in _evaluated(self.land, padded))
         return features, penalty
+
+    def measure(self, rho: Measure) -> tuple[Array, Array]:
+        """ρ on whole chunks of rows, the last ones without mass: another number of nodes compiles nothing."""
+        rest = ((0, -len(rho.theta) % ROWS), (0, 0))
+        return jnp.asarray(np.pad(rho.theta, rest, mode="edge")), jnp.asarray(np.pad(rho.weights, rest[0]))
 
     def log_volume(self, theta: np.ndarray) -> np.ndarray:
         """log μ, (n,)."""

@@ -246,7 +246,7 @@ def _result(here: Field, integrals: Integrals, v: np.ndarray, rho: Measure) -> G
     """The law with its risk as the landscape reports it: on fresh draws where draws stand for the data."""
     free_energy, fitted = integrals.primal(v)
     log_density = -here.beta * (integrals.features @ v + integrals.penalty) - integrals.weights(v)[1]
-    points, masses = here.land.measure(rho)
+    points, masses = here.measure(rho)
     land = here.land.in_motion(points)
     risk, error = float(land.risk_of(points, masses)), float(land.risk_error_of(points, masses))
     return Gibbs(rho, log_density, risk, free_energy + (risk - fitted) / 2, integrals.gap(v), here.beta, error)

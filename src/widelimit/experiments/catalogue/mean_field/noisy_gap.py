@@ -39,7 +39,7 @@ NOISY_GAP = CatalogueEntry(
     (
         Parameter("d", 20, "chosen"), Parameter("beta", 20.0, "chosen"), Parameter("ridge", 0.1, "chosen"),
         Parameter("t_end", 0.5, "chosen"),
-        Parameter("N", (16.0, 32.0, 64.0, 128.0), "chosen", quick=(16.0, 32.0, 64.0)),
+        Parameter("N", (16.0, 32.0, 64.0, 128.0), "chosen", quick=(8.0, 16.0, 32.0)),
         Parameter("eps", (0.002, 0.005, 0.01, 0.02), "chosen", quick=(0.005, 0.01, 0.02)),
         Parameter("points", 8000, "chosen", quick=2000), Parameter("replicas", 32, "chosen", quick=16),
     ),
