@@ -33,6 +33,11 @@ def test_both_solvers_find_the_same_limit_where_both_can():
     np.testing.assert_allclose(implicit.final.theta, explicit.final.theta, rtol=0, atol=1e-5)
 
 
+def test_a_first_step_that_overflows_is_shortened():
+    """The guess of the first step is so long that its error is no number: no step was accepted, for ever."""
+    assert end(1e5, False, 0.01).risk[-1] == pytest.approx(0.80528445, abs=1e-7)  # that of stiff=True
+
+
 @pytest.mark.slow
 def test_implicit_steps_that_are_not_worth_their_cost_hand_over_to_explicit_ones():
     explicit, implicit = (end(10.0, stiff, save=4) for stiff in (False, True))

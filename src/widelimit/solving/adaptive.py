@@ -43,10 +43,13 @@ STEPS_PER_CALL = {False: 1000, True: 100}  # explicit, implicit
 SIZE = 20_000  # numbers in a state, beyond which a call has fewer steps: so that it ends within about a minute
 LEAST = 3  # steps of a call
 SHORTER = 0.01  # the first step of a call after one in which none was accepted
+SHORTEST = 1e-12  # the same, in units of the leg, at which there is no hope
+TOO_LONG = 1e100
 STABLE = 3.3  # hΛ up to which Tsit5 is stable
 LIMITED = 2.0
 MANY = 20_000  # steps still to go at which the implicit scheme is tried whatever holds the explicit one back
 NOT_FINITE = "a velocity is not finite: start elsewhere, or shorten t_end"
+STUCK = "the solver gave up because no step was short enough: start elsewhere, or shorten t_end"
 KINK = 100.0  # width of the narrowest kink, in units of the relative tolerance
 MOST_COUPLED = 3000
 POWERS = 30  # of the power iteration
@@ -97,7 +100,12 @@ class Tsit5Inside(diffrax.Tsit5):
         y, error, dense, carried, result = super().step(*arguments)
         first, velocity = cast("tuple[Array, State]", carried)
         inside = self.flow.inside(y)
-        return inside, error, dense, (first, self.flow.held(inside, velocity)), result
+        return inside, too_long(error), dense, (first, self.flow.held(inside, velocity)), result
+
+
+def too_long(error: State) -> State:
+    """The error of a step; one that is no number is that of a step far too long, and the next one is shorter."""
+    return jax.tree.map(lambda x: jnp.where(jnp.isfinite(x), x, TOO_LONG), error)
 
 
 class Adaptive(Frozen, eq=False):
@@ -254,6 +262,8 @@ class SmoothPlan(Plan):
             taken += steps
             pace = self._pace(now, before, span, taken)
             step = pace or SHORTER * (step or span.stop - span.start)
+            if not pace and (size <= SIZE or step < SHORTEST * (span.stop - span.start)):
+                raise GaveUp(STUCK)
             regular = STEPS_PER_CALL[stiff]  # a choice costs as much as many steps
             if self.scheme.open and (size <= SIZE or taken // regular > (taken - steps) // regular):
                 self._choose(dynamics, now, before, leg, pace)
