@@ -56,5 +56,5 @@ CONVEXITY = CatalogueEntry(
               "theory", "at least", 0.0, "a hundredth of the risk of f = 0 would be seen in a figure",
               "a risk that does not rise"),
     ),
-    Seconds(10, 12), measure,
+    Seconds(6, 12), measure,
 )  # fmt: skip

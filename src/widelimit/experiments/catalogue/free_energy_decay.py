@@ -61,5 +61,5 @@ FREE_ENERGY_DECAY = CatalogueEntry(
               "squares of cells: (0.04)²/12 in a mean square of 2, and an order more for the tails in the box",
               "half or twice: noise of the wrong strength"),
     ),
-    Seconds(10, 30), measure,
+    Seconds(6, 30), measure,
 )  # fmt: skip

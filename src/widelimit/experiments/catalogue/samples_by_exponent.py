@@ -55,5 +55,5 @@ SAMPLES_BY_EXPONENT = CatalogueEntry(
               REASON, "a power of 1/2 or 3/2"),
         Claim("s3", "s = 3: like d².", "main theorem", 2.0, "recalled", "near", 0.4, REASON, "a power of 3/2"),
     ),
-    Seconds(30, 300), measure,
+    Seconds(15, 300), measure,
 )  # fmt: skip

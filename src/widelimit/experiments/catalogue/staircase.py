@@ -70,6 +70,6 @@ STAIRCASE = CatalogueEntry(
               1e-3, "theory", "at most", 0.0, "constant neurons a σ(sG) cannot lower it; the rest is integration",
               "a risk that falls in a time of order one"),
     ),
-    Seconds(25, 300), measure,
+    Seconds(37, 300), measure,
     deviations=("the limit alone; the batch SGD of the figure is not run",),
 )  # fmt: skip

@@ -101,5 +101,5 @@ KERNEL_STAIRCASE = CatalogueEntry(
               "a curve that is off by a step"),
         *map(_step, (1, 2, 3)),
     ),
-    Seconds(12, 240), measure,
+    Seconds(5, 240), measure,
 )  # fmt: skip

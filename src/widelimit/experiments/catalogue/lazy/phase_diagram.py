@@ -88,6 +88,6 @@ PHASE_DIAGRAM = CatalogueEntry(
         Claim("kernel", "γ = 1/2: the kernel moves like 1/m.", "counting powers", -1.0, "theory", "near", 0.3,
               "kinks of ReLU count as half an order", "m^{−1/2}: a first order that does not cancel"),
     ),
-    Seconds(12, 240), measure,
+    Seconds(16, 240), measure,
     deviations=("rows and labels of our own",),
 )  # fmt: skip

@@ -102,5 +102,5 @@ SCALE_LAWS = CatalogueEntry(
         Claim("time", "At first it grows like t².", "theorem on finite time", 2.0, "recalled", "near", 0.1,
               "corrections are of relative order t", "another power"),
     ),
-    Seconds(12, 60), measure,
+    Seconds(36, 60), measure,
 )  # fmt: skip

@@ -107,5 +107,5 @@ BATCH_SGD = CatalogueEntry(
               "finite d and batches add noise of the order 1/√b, a tenth; learning takes all",
               "a risk that falls to 0"),
     ),
-    Seconds(15, 900), measure,
+    Seconds(34, 900), measure,
 )  # fmt: skip

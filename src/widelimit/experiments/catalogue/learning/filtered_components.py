@@ -51,5 +51,5 @@ FILTERED_COMPONENTS = CatalogueEntry(
         Parameter("d", (32.0, 64.0, 128.0, 256.0), "chosen", quick=(16.0, 32.0, 64.0)),
         Parameter("overlap", 0.5, "chosen"), Parameter("replicas", 64, "chosen", quick=32),
     ),
-    tuple(map(_linear, EXPONENTS)), Seconds(15, 120), measure,
+    tuple(map(_linear, EXPONENTS)), Seconds(5, 120), measure,
 )  # fmt: skip

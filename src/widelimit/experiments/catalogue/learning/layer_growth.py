@@ -56,5 +56,5 @@ LAYER_GROWTH = CatalogueEntry(
         Parameter("activation", "sigmoid(x - 0.5)", "sure"), Parameter("t_end", 0.3, "chosen"),
         Parameter("points", 32, "chosen", quick=8),
     ),
-    tuple(map(_grows, (1, 2, 3))), Seconds(10, 20), measure,
+    tuple(map(_grows, (1, 2, 3))), Seconds(4, 20), measure,
 )  # fmt: skip

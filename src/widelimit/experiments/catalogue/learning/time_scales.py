@@ -102,6 +102,6 @@ TIME_SCALES = CatalogueEntry(
         Claim("later", "Degree 2 has a smaller power than degree 1.", "time scales", 0.05, "recalled", "at least", 0.0,
               "the exponent 1/4 itself is that of m → ∞, ε → 0", "two degrees on one time scale"),
     ),
-    Seconds(20, 60), measure,
+    Seconds(30, 60), measure,
     deviations=("the law of a(0) is not known",),
 )  # fmt: skip

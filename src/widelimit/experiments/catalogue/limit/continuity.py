@@ -67,5 +67,5 @@ WEAK_FORM = CatalogueEntry(
               "definition of the dynamics", 100.0, "theory", "at least", 0.0,
               "otherwise the first claim would say little", "a residual that does not see the equation"),
     ),
-    Seconds(8, 12), measure,
+    Seconds(6, 12), measure,
 )  # fmt: skip

@@ -65,5 +65,5 @@ MINIMISING_MOVEMENTS = CatalogueEntry(
         Claim("energy", "No step raises the free energy: its largest rise.", "by construction", 1e-12, "theory",
               "at most", 0.0, "rounding", "a step that is no minimum"),
     ),
-    Seconds(12, 60), measure,
+    Seconds(10, 60), measure,
 )  # fmt: skip

@@ -81,5 +81,5 @@ ANISOTROPIC_RELU = CatalogueEntry(
         *(_follows(name, f"The mean of {name}") for name in NAMES),
         _follows("risk", "The risk"),
     ),
-    Seconds(20, 300), measure,
+    Seconds(25, 300), measure,
 )  # fmt: skip

@@ -94,7 +94,7 @@ FEATURE_LEARNING = CatalogueEntry(
         Claim("lazy", "That of the lazy one does not.", "Lazy training", 0.1, "theory", "at most", 0.0,
               "the rule of the verdict: lazy is up to 0.1", "a kernel that moves"),
     ),
-    Seconds(10, 20), measure,
+    Seconds(6, 20), measure,
     unmet=(Unmet("features", "0.05 at t = 20, two thousand times that of the lazy network: the neurons of the teacher "
                  "cancel to labels of 0.13, of whose square two fifths are not yet learnt then. By a plain loop the "
                  "kernel moves 0.18 by t = 100, and with labels of twice the size 0.13 by t = 20"),),

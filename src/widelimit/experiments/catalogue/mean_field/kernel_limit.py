@@ -78,5 +78,5 @@ KERNEL_LIMIT = CatalogueEntry(
               "kernel limit, O(T²/α)", -0.9, "recalled", "at most", 0.0, "a bound of order 1/α, less a tenth as above",
               "an exponent above −1: no kernel limit at this rate"),
     ),
-    Seconds(12, 60), measure,
+    Seconds(24, 60), measure,
 )  # fmt: skip

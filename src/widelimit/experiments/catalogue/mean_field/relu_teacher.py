@@ -104,6 +104,6 @@ RELU_TEACHER = CatalogueEntry(
               "theorem 3.3: the support must separate", 1.0, "theory", "at least", 0.0,
               "a² − |w|² = 0.44 is conserved by the flow, and steps change little of it", "a risk below E min(y, 0)²"),
     ),
-    Seconds(15, 120), measure,
+    Seconds(19, 120), measure,
     deviations=("rows on the circle and gradient descent instead of samples",),
 )  # fmt: skip
