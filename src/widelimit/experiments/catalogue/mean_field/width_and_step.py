@@ -40,6 +40,8 @@ def measure(asked: Asked) -> Outcome:
     power, level = np.polyfit(np.log(products), np.log(gaps), 1)
     apart = np.log(gaps) - power * np.log(products) - level
     powers = [exponent(found, "ND–PD", "distance") for found in wide.values()]
+    flat = _gaps(over_d, "ND–PD")
+    growing = flat[0] * np.sqrt(np.array(dimensions) / dimensions[0])
     spots = np.sort(products)
     root = np.exp(np.mean(np.log(gaps / np.sqrt(products)))) * np.sqrt(spots)
     panels = (
@@ -47,8 +49,11 @@ def measure(asked: Asked) -> Outcome:
             line for i, (d, found) in enumerate(wide.items())
             for line in drawn_rate(found, "ND–PD", "distance", -0.5, i, f"$d={d:g}$")
         ), "xy"),
-        Panel(f"Dimension, $N={n}$", "$d$", "distance of neurons and tracers",
-              (measured("ND–PD", dimensions, _gaps(over_d, "ND–PD")),), "xy"),
+        Panel(f"Dimension, $N={n}$", "$d$", "distance of neurons and tracers", (
+            theory("does not grow", dimensions, np.full(len(dimensions), flat[0])),
+            theory(r"$d^{1/2}$ would refute it", dimensions, growing, 1),
+            measured("ND–PD", dimensions, flat),
+        ), "xy"),
         Panel("Step", r"$\varepsilon d$", "distance of GD and SGD", (
             theory(r"$(\varepsilon d)^{1/2}$", spots, root),
             *(measured(f"$d={d}$", np.array(steps) * d, _gaps(found, "GD–SGD"), i + 1)
