@@ -43,13 +43,14 @@ STEPS_PER_CALL = {False: 1000, True: 100}  # explicit, implicit
 SIZE = 20_000  # numbers in a state, beyond which a call has fewer steps: so that it ends within about a minute
 LEAST = 3  # steps of a call
 SHORTER = 0.01  # the first step of a call after one in which none was accepted
-SHORTEST = 1e-12  # the same, in units of the leg, at which there is no hope
-TOO_LONG = 1e100
+SHORTEST, TOO_LONG = (
+    1e-12,
+    1e100,
+)  # the same, in units of the leg, at which there is no hope; the error of too long a one
 STABLE = 3.3  # hΛ up to which Tsit5 is stable
 LIMITED = 2.0
 MANY = 20_000  # steps still to go at which the implicit scheme is tried whatever holds the explicit one back
 NOT_FINITE = "a velocity is not finite: start elsewhere, or shorten t_end"
-STUCK = "the solver gave up because no step was short enough: start elsewhere, or shorten t_end"
 KINK = 100.0  # width of the narrowest kink, in units of the relative tolerance
 MOST_COUPLED = 3000
 POWERS = 30  # of the power iteration
@@ -99,13 +100,15 @@ class Tsit5Inside(diffrax.Tsit5):
         """One step; the velocity at its end, which the next one begins with, is that of the state inside."""
         y, error, dense, carried, result = super().step(*arguments)
         first, velocity = cast("tuple[Array, State]", carried)
-        inside = self.flow.inside(y)
-        return inside, too_long(error), dense, (first, self.flow.held(inside, velocity)), result
+        inside, error = unless_too_long(arguments[3], self.flow.inside(y), error)
+        return inside, error, dense, (first, self.flow.held(inside, velocity)), result
 
 
-def too_long(error: State) -> State:
-    """The error of a step; one that is no number is that of a step far too long, and the next one is shorter."""
-    return jax.tree.map(lambda x: jnp.where(jnp.isfinite(x), x, TOO_LONG), error)
+def unless_too_long(start: State, end: State, error: State) -> tuple[State, State]:
+    """The end of a step and its error; where they are no numbers the step was far too long, and is to be refused."""
+    fine = jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves((end, error))]).all()
+    kept = jax.tree.map(lambda new, old: jnp.where(fine, new, old), end, start)
+    return kept, jax.tree.map(lambda x: jnp.where(fine, x, TOO_LONG), error)
 
 
 class Adaptive(Frozen, eq=False):
@@ -263,7 +266,7 @@ class SmoothPlan(Plan):
             pace = self._pace(now, before, span, taken)
             step = pace or SHORTER * (step or span.stop - span.start)
             if not pace and (size <= SIZE or step < SHORTEST * (span.stop - span.start)):
-                raise GaveUp(STUCK)
+                raise GaveUp("no step was short enough: start elsewhere, or shorten t_end")
             regular = STEPS_PER_CALL[stiff]  # a choice costs as much as many steps
             if self.scheme.open and (size <= SIZE or taken // regular > (taken - steps) // regular):
                 self._choose(dynamics, now, before, leg, pace)
