@@ -43,10 +43,7 @@ STEPS_PER_CALL = {False: 1000, True: 100}  # explicit, implicit
 SIZE = 20_000  # numbers in a state, beyond which a call has fewer steps: so that it ends within about a minute
 LEAST = 3  # steps of a call
 SHORTER = 0.01  # the first step of a call after one in which none was accepted
-SHORTEST, TOO_LONG = (
-    1e-12,
-    1e100,
-)  # the same, in units of the leg, at which there is no hope; the error of too long a one
+SHORTEST = 1e-12  # the same, in units of the leg, at which there is no hope
 STABLE = 3.3  # hΛ up to which Tsit5 is stable
 LIMITED = 2.0
 MANY = 20_000  # steps still to go at which the implicit scheme is tried whatever holds the explicit one back
@@ -108,7 +105,7 @@ def unless_too_long(start: State, end: State, error: State) -> tuple[State, Stat
     """The end of a step and its error; where they are no numbers the step was far too long, and is to be refused."""
     fine = jnp.stack([jnp.isfinite(x).all() for x in jax.tree.leaves((end, error))]).all()
     kept = jax.tree.map(lambda new, old: jnp.where(fine, new, old), end, start)
-    return kept, jax.tree.map(lambda x: jnp.where(fine, x, TOO_LONG), error)
+    return kept, jax.tree.map(lambda x: jnp.where(fine, x, 1e100), error)
 
 
 class Adaptive(Frozen, eq=False):
