@@ -43,7 +43,9 @@ def test_one_observer_serves_every_dynamics():
     second = wl.observables.moment("r", 2)
     for method in (wl.SGD(5, 0.01), wl.MeanField(5)):
         record = wl.solve(problem(), method, t_end=0.05, save=2, observers={"m2": second}).dataset
-        assert record["m2"].values[0] == pytest.approx(np.mean(record["theta"].values[0] ** 2))
+        weights = record["weights"].values if "weights" in record else None
+        mean = np.average(record["theta"].values[0][:, 0] ** 2, weights=weights)
+        assert record["m2"].values[0] == pytest.approx(mean)
 
 
 def test_the_run_goes_to_t_end_whatever_is_saved_and_never_beyond():
@@ -90,13 +92,11 @@ def test_misuse_is_answered_in_one_sentence(name):
 
 
 @pytest.mark.slow
-def test_parallel_wide_tanh_neurons_have_a_stated_error():
+def test_parallel_wide_tanh_neurons_are_right_within_the_stated_error():
     wide = jnp.asarray([[20.0, 0.0], [20 * math.cos(0.02), 20 * math.sin(0.02)]])
     wide_tanh = problem(wl.neurons.ridge("tanh"), d=2)
     landscape = wl.landscape(wide_tanh)
     x, y = wide_tanh.data.sample(jax.random.key(0), 400_000, float)
     squares = (y - jnp.tanh(x @ wide.T).mean(axis=1)) ** 2
-    with pytest.warns(RuntimeWarning, match="only known to") as caught:
-        risk = landscape.risk(wide)
-    stated = float(str(caught[0].message).split("only known to ")[1].split()[0])
-    assert abs(risk - float(squares.mean())) < stated + 4 * float(squares.std()) / math.sqrt(len(y))
+    error = landscape.risk_error(wide) + 4 * float(squares.std()) / math.sqrt(len(y))
+    assert abs(landscape.risk(wide) - float(squares.mean())) < error < 0.02
