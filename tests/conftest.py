@@ -8,6 +8,7 @@ which a process may have about 65,000; beyond, it crashes.
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -44,6 +45,7 @@ LONG_EXAMPLES = [
 
 
 def pytest_configure(config):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore interrupts
     gc.set_threshold(1_000_000, 50, 100)  # tracing makes many objects and little garbage
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the processes that tests start only the first compiles modules
     sys.dont_write_bytecode = False
