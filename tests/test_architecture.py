@@ -21,6 +21,7 @@ FLOORS = (
     "on_first_use",
     "agreement",
     "integrals",
+    "spheres",
     "frozen",
     "coordinates",
     "measures",

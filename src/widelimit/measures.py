@@ -21,8 +21,8 @@ import numpy as np
 from widelimit.arguments import array_of, words_of
 from widelimit.errors import is_number, require, require_known, shortened
 from widelimit.frozen import public_names
+from widelimit.spheres import log_sphere_area
 
-MANY = 100.0  # degrees of freedom, from which on a series is right to rounding
 MASS = 1e-6  # by which a sum of masses may miss 1: records and single precision round
 
 
@@ -198,28 +198,6 @@ def uniform_cloud(theta: Any, coordinates: tuple[str, ...]) -> Cloud:
     """The empirical measure (1/n) Σ_i δ(θ_i)."""
     theta = np.asarray(theta)
     return Cloud(theta, np.full(len(theta), 1 / max(len(theta), 1)), coordinates)
-
-
-def log_sphere_area(d: float) -> float:
-    """log of the area 2 π^{d/2}/Γ(d/2) of the unit sphere in R^d."""
-    return math.log(2) + d / 2 * math.log(math.pi) - math.lgamma(d / 2)
-
-
-def equator_density(d: float) -> float:
-    """Γ(d/2)/(√π Γ((d − 1)/2)): the density at 0 of a coordinate of a uniform point of the unit sphere in R^d.
-
-    In many dimensions by Γ(x + ½)/Γ(x) = √x (1 − 1/8x + 1/128x² + …): a difference of logarithms would lose the digits.
-
-    >>> equator_density(3)
-    0.5
-    >>> round(equator_density(1e12) / math.sqrt(1e12 / (2 * math.pi)), 12)
-    1.0
-    """
-    x = (d - 1) / 2
-    if x < MANY:
-        return math.gamma(x + 0.5) / (math.gamma(x) * math.sqrt(math.pi))
-    series = 1 - (1 - (1 + (5 - (21 + 399 / (8 * x)) / (32 * x)) / (8 * x)) / (16 * x)) / (8 * x)
-    return math.sqrt(x / math.pi) * series
 
 
 def log_volumes(edges: np.ndarray, d: float | None) -> np.ndarray:

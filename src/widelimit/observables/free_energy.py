@@ -27,11 +27,12 @@ from widelimit.arguments import instance_of
 from widelimit.dynamics.finite_volume.fluxes import bernoulli
 from widelimit.dynamics.rules import rules_of
 from widelimit.errors import require
-from widelimit.measures import Cloud, Density, Measure, log_sphere_area, measure_of
+from widelimit.measures import Cloud, Density, Measure, measure_of
 from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape, reduce
 from widelimit.problem.problem import Problem
+from widelimit.spheres import log_sphere_area
 
 spatial = OnFirstUse("scipy.spatial")
 

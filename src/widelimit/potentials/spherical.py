@@ -21,10 +21,10 @@ from jax import Array
 from jax.scipy.special import betainc, erfc
 
 from widelimit.frozen import Frozen
-from widelimit.measures import equator_density
 from widelimit.potentials.smoothing import seen_inside
 from widelimit.problem.activations import Activation, Hinges, Part, Sum
 from widelimit.problem.data.nodes import sphere_half, symmetric_rule
+from widelimit.spheres import equator_density
 
 MANY = 200.0  # dimensions
 NODES = 96

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from widelimit.measures import equator_density
+from widelimit.spheres import equator_density
 from widelimit.theory.learning.spectrum import Index
 
 

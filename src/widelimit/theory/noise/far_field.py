@@ -22,8 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.measures import Measure, log_sphere_area
+from widelimit.measures import Measure
 from widelimit.potentials.feature_landscape import FeatureLandscape
+from widelimit.spheres import log_sphere_area
 from widelimit.theory.noise.panels import DEPTH
 
 PER_OCTAVE = {1: 8, 2: 4}

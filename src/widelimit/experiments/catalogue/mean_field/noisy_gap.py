@@ -47,5 +47,5 @@ NOISY_GAP = CatalogueEntry(
         rate_claim("width", "With noise neurons leave their tracers like N^{−1/2}.", "theorem on noisy SGD", -0.5),
         rate_claim("step", "With noise SGD leaves gradient descent like ε^{1/2}.", "theorem on noisy SGD", 0.5),
     ),
-    Seconds(70, 600), measure,
+    Seconds(76, 600), measure,
 )  # fmt: skip
