@@ -92,7 +92,7 @@ figure.savefig(io.BytesIO(), format="png")
 
 @pytest.mark.speed
 def test_the_command_takes_little_longer_than_a_picture_of_its_bars(tmp_path):
-    """Two panels of forty bars drawn by Matplotlib alone are most of it; JAX alone would take as long again."""
+    """Two panels of forty bars drawn by Matplotlib alone are half of it; loading JAX as well would be too much."""
     command = [sys.executable, "-c", "from widelimit.interfaces.entry import main; main()"]
     asked = [*command, "complexity", forty_monomials(), "--cube", "--out", str(tmp_path)]
     best = {}
