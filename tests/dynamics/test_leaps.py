@@ -43,7 +43,7 @@ def test_the_error_of_a_leap_is_of_order_five_and_four_steps_are_exact():
     np.testing.assert_allclose(leap(force, theta, 4), stepped(theta, 4), atol=1e-15)
 
 
-jitted = jax.jit(lambda theta, chunk: descend(force, theta, chunk))
+jitted = jax.jit(lambda theta, chunk, tolerance=1e-8: descend(force, theta, chunk, tolerance))
 
 
 @pytest.mark.parametrize("count", [0, 1, 11, 12, 257])
@@ -51,6 +51,12 @@ def test_any_number_of_steps_is_reached_within_the_tolerance(count):
     theta = jnp.array([1.0, 0.5])
     found = jitted(theta, Chunk(3, 3 + count, 3.0 + count))
     np.testing.assert_allclose(found, stepped(theta, count), atol=2e-8, rtol=0)
+
+
+def test_a_larger_tolerance_is_used_and_kept():
+    theta, exact = jnp.array([1.0, 0.5]), stepped(jnp.array([1.0, 0.5]), 400)
+    fine, rough = (np.abs(jitted(theta, Chunk(0, 400, 400.0), rtol) - exact).max() for rtol in (1e-8, 1e-4))
+    assert fine < 2e-8 < 100 * fine < rough < 4e-4
 
 
 @pytest.mark.parametrize(
@@ -72,7 +78,7 @@ def test_a_force_that_changes_within_a_step_is_followed_step_by_step():
     plain = theta
     for _ in range(60):
         plain = plain + stiff(plain)
-    np.testing.assert_allclose(descend(stiff, theta, Chunk(0, 60, 60.0)), plain, atol=1e-7)
+    np.testing.assert_allclose(descend(stiff, theta, Chunk(0, 60, 60.0), 1e-8), plain, atol=1e-7)
 
 
 @pytest.mark.slow

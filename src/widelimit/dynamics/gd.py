@@ -45,6 +45,7 @@ class Descent(Frozen, eq=False):
     rules: Rules
     steps: Steps
     weights: Array
+    rtol: float
     leaps: bool = static(default=False)
 
     def step(self, k: Array, theta: Array, key: Array, share: Array) -> Array:
@@ -65,7 +66,7 @@ class Descent(Frozen, eq=False):
         if not self.leaps:
             return jax.lax.fori_loop(chunk.first, chunk.last, body, theta)
         rates = -2 * self.steps.first * self.rules.rates(0.0)
-        return descend(lambda theta: rates * self.land.self_gradient(theta, self.weights), theta, chunk)
+        return descend(lambda theta: rates * self.land.self_gradient(theta, self.weights), theta, chunk, self.rtol)
 
     def on(self, land: Landscape) -> Descent:
         """The same descent on another landscape."""
@@ -82,7 +83,7 @@ def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
     alike = isinstance(problem.schedule, Constant) and problem.rates.is_constant and not rules.is_noisy
     land = landscape(problem, reduced)
     leaps = alike and method.n >= MANY and isinstance(land, PairwiseLandscape) and not rules.on_sphere
-    descent = Descent(land, rules, steps, weights, leaps)
+    descent = Descent(land, rules, steps, weights, method.rtol, leaps)
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
         for chunk in chunks(start, stop, method.step, LEAPT_PER_CALL if leaps else STEPS_PER_CALL):

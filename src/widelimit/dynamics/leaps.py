@@ -11,7 +11,7 @@ A Runge–Kutta scheme that is of order 4 with respect to m steps of Euler's, no
 four nodes its weight is that of the m-stage scheme a_ij = b_i = 1/m (j < i). For m = 4 it is the four steps themselves,
 for m → ∞ the 3/8 rule. So the steps are what they would be one by one, however large they are.
 
-The error, a 15th of the distance between two leaps and one of twice the length, is below TOLERANCE (1 + |θ|) at every
+The error, a 15th of the distance between two leaps and one of twice the length, is below tolerance (1 + |θ|) at every
 neuron, as in the adaptive solvers. Where no leap passes, steps are taken one by one.
 """
 
@@ -26,7 +26,6 @@ from jax import Array
 
 from widelimit.solving.clock import Chunk
 
-TOLERANCE = 1e-8  # that of the flows
 LEAST, FIRST = 6, 128  # steps of a half leap: shorter ones cost more than the steps, and the first that is tried
 PLAIN = 32  # steps one by one before a leap is tried again
 Force = Callable[[Array], Array]
@@ -71,7 +70,7 @@ def evenly(left: Array, most: Array) -> Array:
     return left // (2 * leaps)
 
 
-def descend(force: Force, theta: Array, chunk: Chunk) -> Array:
+def descend(force: Force, theta: Array, chunk: Chunk, tolerance: float) -> Array:
     """θ after the steps of a chunk; one loop serves leaps and steps, because a force takes seconds to compile."""
     whole = jnp.floor(jnp.asarray(chunk.end)).astype(int)
 
@@ -88,7 +87,7 @@ def descend(force: Force, theta: Array, chunk: Chunk) -> Array:
 
         _, end, rough = jax.lax.fori_loop(0, jnp.where(leaps, 3, stop - k), each, jnp.stack([theta] * 3))
         rest = (end - rough) / 15
-        error = jnp.max(jnp.abs(rest) / (1 + jnp.abs(end))) / TOLERANCE
+        error = jnp.max(jnp.abs(rest) / (1 + jnp.abs(end))) / tolerance
         grown = jnp.floor(m * jnp.clip(0.9 * jnp.maximum(error, 1e-10) ** -0.2, 0.2, 3.0)).astype(m.dtype)
         good = error <= 1
         longer = Place(jnp.where(good, end + rest, theta), jnp.where(good, k + 2 * m, k), grown)

@@ -63,11 +63,12 @@ class GD(Value):
     """Gradient descent on the population risk, on the clock of SGD.
 
     Networks of 256 neurons and more, in full coordinates, without noise and at a constant rate, take many small steps
-    at once, with an error of 1e−8 (1 + |θ|) each time.
+    at once.
 
     n            number of neurons
     step         ε, so that step k happens at time kε
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
+    rtol         how far many steps at once may be from the single ones each time, in units of 1 + |θ|
 
     >>> GD(n=200, step=0.001, coordinates="reduced")
     GD(n=200, step=0.001, coordinates='reduced')
@@ -76,6 +77,7 @@ class GD(Value):
     n: int = count("200")
     step: float = positive("1e-3")
     coordinates: str = one_of("coordinates", COORDINATES, default="full")
+    rtol: float = positive("1e-8", default=1e-8)
 
 
 class ParticleFlow(Value):

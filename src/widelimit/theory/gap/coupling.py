@@ -12,8 +12,9 @@ All start from the same neurons θ_i(0). With noise they move on the same Browni
 
     √(4 s_k M/β) g_i^k,     √ε g_i^k = B_i((k+1)ε) − B_i(kε)
 
-and PD and ND by paths that have these increments, in substeps of ε. What is measured on every part is in
-widelimit.theory.gap.gap_parts.
+and PD and ND by paths that have these increments, in substeps of ε. Without noise PD, ND and the leaps of GD are
+solved to FINE · ε, between 10⁻⁸ and 10⁻⁶, because PD − GD, the least part, is of order ε. What is measured on every
+part is in widelimit.theory.gap.gap_parts.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ from widelimit.theory.gap.gap_parts import gap_dataset
 from widelimit.theory.gap.limit_method import SUBSTEPS, limit_method, points_of
 
 CHAIN = ("PDE", "ND", "PD", "GD", "SGD")
+FINE = 1e-3  # tolerance of the flows, in units of ε
+ABSOLUTE = 1e-2  # that of small numbers, in units of the relative one
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,16 +167,20 @@ class Coupling:
         whole = (round(t / self.step) * self.step for t in save_times(self.save, self.t_end)[:-1])
         return [*dict.fromkeys(t for t in whole if t < self.t_end * (1 - 1e-12)), self.t_end]
 
+    @property
+    def rtol(self) -> float:
+        """Tolerance of the flows, and of the leaps of GD."""
+        return min(max(FINE * self.step, 1e-8), 1e-6)
+
     def method(self, problem: Problem, name: str) -> Method:
         """The method of a name of the chain; with noise, on the Brownian paths of GD."""
         n, noisy, points = self.n, problem.is_noisy, points_of(problem, self.points)
+        flow = {"rtol": self.rtol, "atol": ABSOLUTE * self.rtol, "noise_step": self.step, "substeps": SUBSTEPS}
         every: dict[str, Callable[[], Method]] = {
             "PDE": lambda: limit_method(problem, self.points, self.step),
-            "ND": lambda: NonlinearFlow(
-                n, self.coordinates, points, noise_step=self.step, substeps=SUBSTEPS, check=noisy
-            ),
-            "PD": lambda: ParticleFlow(n, self.coordinates, noise_step=self.step, substeps=SUBSTEPS),
-            "GD": lambda: GD(n, self.step, self.coordinates),
+            "ND": lambda: NonlinearFlow(n, self.coordinates, points, check=noisy, **flow),
+            "PD": lambda: ParticleFlow(n, self.coordinates, **flow),
+            "GD": lambda: GD(n, self.step, self.coordinates, self.rtol),
             "SGD": lambda: SGD(n, self.step, stepwise=noisy),
         }
         return every[name]()
