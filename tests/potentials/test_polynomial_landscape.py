@@ -110,3 +110,45 @@ def test_the_order_is_that_of_the_docstring():
     land = wl.landscape(problem(3, CUBIC, "tanh"), reduced=True)
     count = sum(math.comb(t + 2, 2) * len(j) for t, j in enumerate(land.orders))
     assert count == len(land.fit.p) and all(b - a == 2 for j in land.orders for a, b in itertools.pairwise(j))
+
+
+def arcsine(theta):
+    """U/(a a'), and the slopes of ∫U dρ of θ in its own field, (n, D), for erf neurons in d = ∞:
+    U = (2/π) a a' atan2(C, √D),  C = 2⟨u, u'⟩,  m = 1 + 2r²,  D = m m' + 2|u|² m' + 2|u'|² m + 4|u × u'|²."""
+    a, u, r = theta[:, 0], theta[:, 1:4], theta[:, 4]
+    m, square = 1 + 2 * r**2, (u**2).sum(axis=1)
+    crossed = np.cross(u[:, None], u[None])
+    root = np.sqrt(np.multiply.outer(m, m) + 2 * np.add.outer(square / m, square / m) * np.outer(m, m)
+                   + 4 * (crossed**2).sum(axis=2))  # fmt: skip
+    C = 2 * u @ u.T
+    by_a = 2 / math.pi * np.arctan2(C, root) @ (a / len(a))
+    # atan2(C, √D)' = (√D C' − C D'/(2√D))/(C² + D), and C² + D = q q', q = 1 + 2|u|² + 2r²
+    q, load = m + 2 * square, 2 / math.pi * np.outer(a, a) / len(a)
+    D_u = 4 * u[:, None] * m[None, :, None] + 8 * (square[None, :, None] * u[:, None] - (C / 2)[..., None] * u[None])
+    D_r = 4 * r[:, None] * (m + 2 * square)[None]
+    by_u = (root[..., None] * 2 * u[None] - (C / (2 * root))[..., None] * D_u) / np.outer(q, q)[..., None]
+    by_r = -C / (2 * root) * D_r / np.outer(q, q)
+    return np.column_stack([by_a, (load[..., None] * by_u).sum(axis=1), (load * by_r).sum(axis=1)])
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("seed", range(3))
+def test_slopes_of_steep_neurons_are_within_their_error_whatever_their_outer_weight(seed):
+    """V = −2 a u_1/√(π q) of y = z1 + (terms of even degree that an odd σ does not see)."""
+    neuron, start = wl.neurons.ridge("erf", outer="trained"), wl.initial.gaussian(1.0, a=1.0)
+    law = wl.data.multi_index(math.inf, 3, "z1 + z2*z3")
+    land = wl.landscape(wl.Problem(law, neuron, start), reduced=True)
+    assert isinstance(land, PolynomialLandscape)
+    rng, ratios = np.random.default_rng(seed), []
+    for _ in range(8):
+        size, a = 10 ** rng.uniform(-0.5, 2), 10 ** rng.uniform(-3, 1, (4, 1))
+        theta = np.hstack([a, size * rng.normal(size=(4, 3)), size * 10 ** rng.uniform(-3, 0, (4, 1))])
+        a, w = theta[:, 0], theta[:, 1:]
+        q = 1 + 2 * (w**2).sum(axis=1)
+        own = -2 / math.sqrt(math.pi) * np.column_stack([w[:, 0] / np.sqrt(q), (a / np.sqrt(q))[:, None] * np.eye(4)[0]
+                                                         - 2 * (a * w[:, 0] / q**1.5)[:, None] * w])  # fmt: skip
+        off = np.abs(np.asarray(land.grad_psi(theta, theta)) - own - arcsine(theta))
+        stated = land.errors(theta).gradient
+        assert (off <= stated + 1e-11).all()
+        ratios.append((stated / np.maximum(off, 1e-300))[off > 1e-9])
+    assert np.median(np.concatenate(ratios)) < 30

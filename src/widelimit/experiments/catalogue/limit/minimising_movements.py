@@ -55,8 +55,8 @@ def _energy(run: Solution) -> np.ndarray:
 MINIMISING_MOVEMENTS = CatalogueEntry(
     "jko-order", "jko98", "minimising movements lower the free energy, and reach the limit with order one",
     (
-        Parameter("steps", (0.2, 0.1, 0.05, 0.025, 0.0125), "chosen", quick=(0.1, 0.05, 0.025)),
-        Parameter("t_end", 1.0, "chosen", quick=0.5), Parameter("cells", 256, "chosen", quick=128),
+        Parameter("steps", (0.1, 0.05, 0.025, 0.0125, 0.00625), "chosen", quick=(0.1, 0.05, 0.025)),
+        Parameter("t_end", 0.5, "chosen"), Parameter("cells", 256, "chosen", quick=128),
         Parameter("grid", 800, "chosen", quick=400),
     ),
     (
