@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import erfc
 
 import widelimit as wl
 
@@ -222,3 +223,55 @@ def test_a_network_that_has_learnt_where_its_target_bends():
 
     exact, theta = in_layers(lambda z: smoothed(z) ** 2, r / u, 0.5), np.array([[-u / 2, u, r]])
     assert abs(float(land.U(theta, theta)[0, 0]) - exact) <= land.errors(theta).U[0, 0] < 1e-9
+
+
+# ---- rules that agree because they share their nodes
+
+
+@pytest.mark.more
+@pytest.mark.parametrize(("b", "r"), [(-0.1, 1e-3), (-0.1, 1e-4), (-0.05, 1e-3), (-0.15, 6e-3), (-0.3, 1e-3)])
+def test_a_bend_beside_a_cut_of_one_axis(b, r):
+    """(b + z + rG)_+ with y = sin z, bent at z = −b: slopes of Ψ by panels around the bend."""
+    start = wl.initial.gaussian(1.0, b=wl.initial.normal(0, 1))
+    neuron = wl.neurons.ridge("relu", bias="trained")
+    land = wl.landscape(wl.Problem(wl.data.single_index(math.inf, "sin(z)"), neuron, start), reduced=True)
+    edges = np.unique([*np.linspace(-12, 12, 193), *(-b + r * np.linspace(-12, 12, 97))])
+    x, w = np.polynomial.legendre.leggauss(32)
+    half = np.diff(edges)[:, None] / 2
+    z, p = (edges[:-1, None] + half * (x + 1)).ravel(), (half * w).ravel()
+    p *= np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    h = (b + z) / r
+    phi, above = np.exp(-h * h / 2) / math.sqrt(2 * math.pi), 0.5 * erfc(-h / math.sqrt(2))
+    mean = r * (h * above + phi)
+    theta = np.array([[b, 1.0, r]])
+    off = np.asarray(land.grad_psi(theta, theta))[0] - [p @ ((mean - np.sin(z)) * s) for s in (above, z * above, phi)]
+    assert (np.abs(off) <= land.errors(theta).gradient[0] + 1e-13).all()
+    assert abs(float(land.V(theta)[0]) + p @ (np.sin(z) * mean)) <= land.errors(theta).V[0]
+
+
+@pytest.mark.more
+def test_a_series_that_oscillates_in_few_dimensions():
+    """d = 1: U(θ, θ) = ¼ Σ_c Σ_± E (b + sG)_+ (b ± sG)_+, at ± = + the second moment, at − an integral to |G| < b/s."""
+    start = wl.initial.gaussian(1.0, b=wl.initial.normal(0, 1))
+    neuron = wl.neurons.ridge("relu", bias="trained")
+    land = wl.landscape(wl.Problem(wl.data.gaussian_classes(1, 0.5), neuron, start), reduced=True)
+    for b in (0.3, -0.375, 0.45, 1.2):
+        whole = 0.0
+        for s in (1.5, 0.5):
+            same = quad(lambda g, s=s, b=b: max(b + s * g, 0.0) ** 2 * math.exp(-g * g / 2), -12, 12, points=[-b / s])[
+                0
+            ]
+            other = quad(lambda g, s=s, b=b: (b * b - s * s * g * g) * math.exp(-g * g / 2), -b / s, b / s)[0]
+            whole += (same + (other if b > 0 else 0.0)) / math.sqrt(2 * math.pi) / 4
+        theta = np.array([[b, 1.0]])
+        off = abs(float(land.U(theta, theta)[0, 0]) - whole)
+        assert off <= land.errors(theta).U[0, 0] < 30 * off
+        assert off <= land.risk_error(theta)
+
+
+@pytest.mark.more
+def test_the_gap_of_a_gibbs_law_knows_the_error_of_its_landscape():
+    """d = 1, relu without bias: F from the scalar fixed point of E r² and E r, 0.391661880."""
+    data, start = wl.data.gaussian_classes(1, 0.5), wl.initial.gaussian(1.0)
+    law = wl.gibbs(wl.Problem(data, wl.neurons.ridge("relu"), start, ridge=0.05, beta=20.0))
+    assert 1e-6 < abs(law.free_energy - 0.391661880) <= law.gap < 1e-3

@@ -186,3 +186,27 @@ def test_corners_are_all_of_them_once(k):
     np.testing.assert_array_equal(w, 2.0**-k)
     for one, other in itertools.combinations(itertools.product((0, 1), repeat=k), 2):  # characters are orthonormal
         assert w @ (np.prod(z**one, axis=1) * np.prod(z**other, axis=1)) == 0
+
+
+@pytest.mark.parametrize(
+    "height, place, width", [(10, 0.1, 5e-3), (10, 0.1, 2e-3), (1, 0.1, 2e-2), (100, 1.37, 1e-4), (100, 0.7, 1e-3)]
+)
+def test_a_narrow_bump_is_seen_wherever_it_is(height, place, width):
+    """y = h exp(−((z − c)/w)²): E y^n = h^n √(2π v) N(c; 0, 1 + v), v = w²/2n."""
+    target = parsed(f"{height}*exp(-((z-{place})/{width})**2)")
+    z, p = kept_rule(target, math.inf, counts_of(target, 1, math.inf, None))
+    for n, v in ((1, width**2 / 2), (2, width**2 / 4)):
+        exact = height**n * math.sqrt(2 * math.pi * v) * stats.norm.pdf(place, 0, math.sqrt(1 + v))
+        assert p @ np.asarray(evaluate(target, z)) ** n == pytest.approx(exact, rel=1e-10)
+
+
+def test_a_window_narrower_than_the_grid_of_kinks_is_seen():
+    target = parsed("30*step(0.001 - abs(z - 0.7))")
+    z, p = kept_rule(target, math.inf, counts_of(target, 1, math.inf, None))
+    exact = 900 * (stats.norm.cdf(0.701) - stats.norm.cdf(0.699))
+    assert p @ np.asarray(evaluate(target, z)) ** 2 == pytest.approx(exact, rel=1e-9)
+
+
+def test_a_small_disc_takes_as_many_points_as_there_are():
+    """E y² is 0 on any rule that does not meet the disc, whatever its size: random points do."""
+    assert counts_of(parsed("step(0.0025 - (z1 - 0.3)**2 - (z2 - 0.2)**2)"), 2, math.inf, None)[0] == 256

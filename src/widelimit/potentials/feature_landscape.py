@@ -64,9 +64,10 @@ class FeatureLandscape(Landscape, eq=False):
         return np.array_split(np.arange(len(self.inputs)), self.sets)
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
-        """Standard errors of the means over sets of random nodes, or the distance to another landscape."""
+        """Standard errors of the means over sets of random nodes, or the distance to another landscape, with what
+        orders left out may add."""
         if self.sets == 1:
-            return super().errors_at(points, weights)
+            return self._with_left_out(super().errors_at(points, weights), points, weights)
         parts = [all_of(self.on_nodes(nodes), points, weights) for nodes in self.nodes_of_sets]
         V, U, gradient, _ = (np.std(part, axis=0, ddof=1) / math.sqrt(self.sets) for part in zip(*parts, strict=True))
         found = self._with_lost(Errors(V, U, gradient, 0.0), points, weights)
@@ -75,9 +76,40 @@ class FeatureLandscape(Landscape, eq=False):
     def risk_error_of(self, points: Array, weights: Array) -> Array:
         """Standard error of the mean over sets of random nodes, or the distance to another landscape."""
         if self.sets == 1:
-            return super().risk_error_of(points, weights)
+            found, pairs = super().risk_error_of(points, weights), self.left_out
+            if self.order is None:
+                return found
+
+            def of_pairs(points: Array) -> Array:
+                load = weights * jnp.abs(self.penalty.columns.split(points)[0])
+                return load @ pairs(points) @ load
+
+            return found + each(of_pairs, points)
         parts = [self.on_nodes(nodes).risk_of(points, weights) for nodes in self.nodes_of_sets]
         return jnp.std(jnp.stack(parts), axis=0, ddof=1) / math.sqrt(self.sets) + self._risk_lost(points, weights)
+
+    @property
+    def order(self) -> int | None:
+        """Where a series of U is cut although more of it would be seen; None if it is not."""
+        return None
+
+    def left_out(self, theta: Array) -> Array:
+        """A bound of what the orders above add to U of neurons with a = 1, (n, n)."""
+        return jnp.zeros((len(theta), len(theta)))
+
+    def _with_left_out(self, found: Errors, points: Array, weights: Array) -> Errors:
+        """Errors with what the orders left out may add: to ∂_a Ψ as much as to Ψ at a = 1, to other slopes order/s as
+        much as to Ψ, some four times what relu and erf have at the worst."""
+        if self.order is None:
+            return found
+        columns, p = self.penalty.columns, np.asarray(weights)
+        a, _, w = map(np.asarray, columns.split(points))
+        pairs, s = np.asarray(self.left_out(points)), np.linalg.norm(w, axis=1)
+        by_a, U = pairs @ (np.abs(a) * p), np.abs(np.outer(a, a)) * pairs
+        slopes = np.tile((np.abs(a) * by_a * self.order / np.where(s > 0, s, 1.0))[:, None], len(columns.names))
+        if "a" in columns.scalars:
+            slopes[:, columns.names.index("a")] = by_a
+        return Errors(found.V, found.U + U, found.gradient + slopes, found.risk + float(p @ U @ p))
 
     @property
     def size(self) -> int:

@@ -39,10 +39,10 @@ from widelimit.potentials.beyond_rules import Lost, lost, values_reach
 from widelimit.potentials.feature_landscape import Basis, FeatureLandscape, apart, spread_of, weighted
 from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.labels import Order, hermite_coefficients
-from widelimit.potentials.landscape import Rho, each
+from widelimit.potentials.landscape import Rho
 from widelimit.potentials.least_squares import on_device
 from widelimit.potentials.reduced_landscape import largest_share
-from widelimit.potentials.refinement import Errors, Rung
+from widelimit.potentials.refinement import Rung
 from widelimit.potentials.smoothing import smoothed, value
 from widelimit.potentials.square_moments import mean_square
 from widelimit.potentials.thin_layers import KeptNodes, missed
@@ -87,43 +87,25 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
                 blocks.append((monomials[:, :, None] * rest[:, None, :]).reshape(len(a), -1))
         return jnp.concatenate(blocks, axis=1) * self.roots
 
-    def errors_at(self, points: Array, weights: Array) -> Errors:
-        """What the orders left out may add: to ∂_a Ψ as much as to Ψ at a = 1, to other slopes ORDER/s as much as to
-        Ψ, which is some four times what relu and erf have at the worst."""
-        columns, p = self.penalty.columns, np.asarray(weights)
-        a, _, w = map(np.asarray, columns.split(points))
-        found, pairs = super().errors_at(points, weights), np.asarray(self.left_out(points))
-        by_a, s = pairs @ (np.abs(a) * p), np.linalg.norm(w, axis=1)
-        U, psi = np.abs(np.outer(a, a)) * pairs, np.abs(a) * by_a
-        slopes = np.tile((psi * len(self.orders) / np.where(s > 0, s, 1.0))[:, None], len(columns.names))
-        if "a" in columns.scalars:
-            slopes[:, columns.names.index("a")] = by_a
-        return Errors(found.V, found.U + U, found.gradient + slopes, found.risk + float(p @ U @ p))
-
     def lost(self, theta: Array) -> Lost:
         """Relative error of the smoothed values of σ at every neuron."""
         return Lost.same(lost(self.sigma, values_reach, np.asarray(length(self.penalty.columns.split(theta)[2]))))
 
-    def risk_error_of(self, points: Array, weights: Array) -> Array:
-        """∬ of what the orders left out may add to U."""
-        found = super().risk_error_of(points, weights)
-
-        def left_out(points: Array) -> Array:
-            load = weights * jnp.abs(self.penalty.columns.split(points)[0])
-            return load @ self.left_out(points) @ load
-
-        return found + each(left_out, points)
+    @property
+    def order(self) -> int:
+        """The first that is left out."""
+        return len(self.orders)
 
     def left_out(self, theta: Array) -> Array:
         """e e' E |corr|^{ORDER+1} of neurons with a = 1, (n, n); an odd power by Cauchy and Schwarz from the even ones
         beside it."""
         _, b, w = self.penalty.columns.split(theta)
-        s, order = length(w), len(self.orders)
-        square = mean_square(self.sigma, b, s) - jnp.sum(smoothed(self.sigma, order - 1, b, s) ** 2, axis=1)
+        s = length(w)
+        square = mean_square(self.sigma, b, s) - jnp.sum(smoothed(self.sigma, self.order - 1, b, s) ** 2, axis=1)
         e = jnp.sqrt(jnp.maximum(square, 0.0))
         unit = w / jnp.where(s > 0, s, 1.0)[:, None]
         inside, outside = unit[:, :-1] @ unit[:, :-1].T, jnp.outer(unit[:, -1], unit[:, -1])
-        low, high = (_mean_power(inside, outside, n, self.penalty.columns.directions[0]) for n in _even(order))
+        low, high = (_mean_power(inside, outside, n, self.penalty.columns.directions[0]) for n in _even(self.order))
         return jnp.outer(e, e) * jnp.sqrt(low * high)
 
     def project_error(self, rho: Rho, basis: Basis) -> np.ndarray:

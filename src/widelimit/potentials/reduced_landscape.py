@@ -9,9 +9,10 @@
     M_k   moments of the angle of two random directions, widelimit.potentials.hermite
 
 Orders are kept while k!/Π k_g! · Π M_{k_g}(d_g) · Π (k_g/k)^{k_g}, the largest value of their weight relative to E σ²,
-exceeds the tolerance, up to order 60: in few dimensions (or few informative ones) the sum converges slowly, and what is
-left is seen in the error, which is measured with twice as many. At d = ∞ only k = 0 remains; and also where |x| is
-fixed, because two independent directions then see independent coordinates of x: A_0 is the mean over the sphere.
+exceeds the tolerance, up to order K = 60: in few dimensions (or few informative ones) the sum converges slowly. What is
+left of U, at most Σ_j p_j e_j e'_j max_g M_{K+2}(d_g) with e² = E σ² − Σ_{k ≤ K} A_k², is then part of the error.
+At d = ∞ only k = 0 remains; and also where |x| is fixed, because two independent directions then see independent
+coordinates of x: A_0 is the mean over the sphere.
 A radius below 0 counts as 0, so that mass which reaches a conical minimum at the origin stays there.
 """
 
@@ -34,6 +35,7 @@ from widelimit.potentials.least_squares import on_device
 from widelimit.potentials.refinement import Rung
 from widelimit.potentials.smoothing import smoothed
 from widelimit.potentials.spherical import UnitSphere, sphere_mean, unit_sphere
+from widelimit.potentials.square_moments import mean_square
 from widelimit.potentials.thin_layers import KeptNodes, missed
 from widelimit.problem.activations import Activation, Polynomial
 from widelimit.problem.data.data_law import DataLaw, Group
@@ -99,6 +101,25 @@ class ReducedLandscape(FeatureLandscape, eq=False):
         if self.label_slope is None or not isinstance(self.other, ReducedLandscape):
             return found
         return found + missed(self.sigma, self.kept_nodes, b, u, radii[:, 0])
+
+    @property
+    def order(self) -> int | None:
+        """The first that is left out, if the series is cut short."""
+        last = sum(self.orders[-1])
+        return last + 2 if last >= LARGEST_ORDER and not isinstance(self.sigma, Polynomial) else None
+
+    def left_out(self, theta: Array) -> Array:
+        """Σ_j p_j e_j e'_j max_g M, (n, n): E |corr|^k is at most that of the group with the fewest directions."""
+        columns = self.penalty.columns
+        _, b, rest = columns.split(theta)
+        u, radii = rest[:, : columns.kept], jnp.maximum(rest[:, columns.kept :], 0.0)
+        s = length(radii[:, :, None] * self.tau)
+        m = jnp.broadcast_to(b[:, None], s.shape) + (along(u, self.inputs) if columns.kept else 0.0)
+        last = sum(self.orders[-1])
+        square = mean_square(self.sigma, m, s) - jnp.sum(smoothed(self.sigma, last, m, s) ** 2, axis=-1)
+        e = jnp.sqrt(jnp.maximum(square, 0.0))
+        p = self.fit.p.reshape(s.shape[1], -1)[:, 0]
+        return max(angle_moment(last + 2, d) for d in columns.directions) * (e * p) @ e.T
 
     @property
     def kept_nodes(self) -> KeptNodes:

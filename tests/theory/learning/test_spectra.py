@@ -250,3 +250,13 @@ def test_more_than_twenty_variables_are_refused():
 def test_a_constant_has_an_infinite_exponent_and_the_sentence_says_so(found):
     assert found().is_constant and math.isinf(found().information_exponent)
     assert "constant" in found().sentence and "infinite" in found().sentence
+
+
+@pytest.mark.parametrize(
+    "text, first",
+    [("z + 100*exp(-((z - 0.7)/0.0001)**2)", 1.003874), ("100*step(0.0001 - abs(z - 0.7))", 0.7 * 0.00624508)],
+)
+def test_what_is_narrow_has_its_coefficients(text, first):
+    """c_1 = E z f: the law of z hardly changes across the feature, φ(0.7) = 0.312254."""
+    found = wl.hermite(text, order=2)
+    assert found.coefficients[(1,)].value == pytest.approx(first, rel=1e-5)

@@ -9,11 +9,13 @@
 
 A rule that is cut at 0, or where the target bends, does not see what a network does closer to the cut than its first
 node, and neither does one with twice the points. So a finer rule of a single axis has panels that shrink towards every
-cut, each an eighth of the next, down to 10⁻⁶ of the axis. Of several axes it would have too many points: what is missed
-there is found along the direction of each neuron, widelimit.potentials.thin_layers.
+cut, each an eighth of the next, down to 10⁻⁶ of the axis, and parts of them as it becomes finer still. Of several axes
+it would have too many points: what is missed there is found along the direction of each neuron,
+widelimit.potentials.thin_layers.
 
-Unless their number is given, the points of each axis are doubled until E y and E y² no longer change, so that the
-labels are resolved; whether features are, too, is for a landscape to see, which compares two laws.
+Unless their number is given, the points of each axis are doubled until E y and E y² no longer change, and are those of
+random points as far as these know them, so that the labels are resolved; whether features are, too, is for a landscape
+to see, which compares two laws.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from widelimit.agreement import in_a_row, until_two_agree
 from widelimit.problem.data.breaks import Breaks, breaks_of
 from widelimit.problem.data.nodes import (
     PANEL,
+    SCRAMBLINGS,
     Rule,
     normal_half,
     panels,
@@ -41,6 +44,8 @@ PER_AXIS = {1: 64, 2: 32, 3: 12}
 MOST_PER_AXIS = {1: 4096, 2: 256, 3: 48}
 MOST_NODES = 2**19
 SHUFFLED = 8192
+SCANNED = 2**16  # random points that tell whether a rule of two or three axes sees what there is
+CERTAIN = 6.0  # standard errors
 LARGEST_GAUSS = 128
 FEWEST_PANELS = 8
 SHRINKING = 8.0 ** -np.arange(2, 8)  # distances to a cut, in lengths of the axis
@@ -69,12 +74,17 @@ def counts_of(target: Target, k: int, d: float, nodes: int | Counts | None) -> C
         degrees = [max((e[i] for e in terms if i < len(e)), default=0) for i in range(k)]
         return tuple(PER_AXIS[k] * 2 ** math.ceil(math.log2(max(1.0, (2 * n + 2) / PER_AXIS[k]))) for n in degrees)
     breaks, counts = breaks_of(target, k), (PER_AXIS[k],) * k
+    scan = _scanned(target, k, d) if k > 1 else None  # panels of one axis are as narrow as they need to be
+
+    def change(coarse: _Resolved, fine: _Resolved) -> float:
+        return _change(coarse, fine) if scan is None or scan.agrees(fine.moments) else math.inf
+
     for axis in range(k):
         doubled = [counts]
         while doubled[-1][axis] < MOST_PER_AXIS[k]:
             doubled.append(tuple(2 * n if i == axis else n for i, n in enumerate(doubled[-1])))
         rules = (_Resolved(c, _moments(target, iterated_rule(breaks, d, c))) for c in doubled)
-        found = until_two_agree(in_a_row(rules, _change), RESOLVED)
+        found = until_two_agree(in_a_row(rules, change), RESOLVED)
         counts = (found.value.before if found.agreed else found.value.now).counts
     return counts
 
@@ -84,6 +94,25 @@ class _Resolved(NamedTuple):
 
     counts: Counts
     moments: np.ndarray
+
+
+class _Scan(NamedTuple):
+    """E y and E y² from random points, and their standard errors."""
+
+    moments: np.ndarray
+    errors: np.ndarray
+
+    def agrees(self, moments: np.ndarray) -> bool:
+        """Whether others are the same within the errors."""
+        rounding = RESOLVED * (math.sqrt(abs(self.moments[1])) + np.abs(self.moments))
+        return bool((np.abs(moments - self.moments) <= CERTAIN * self.errors + rounding).all())
+
+
+def _scanned(target: Target, k: int, d: float) -> _Scan:
+    z, p = _shuffled(k, d, SCANNED)
+    sets = zip(np.split(z, SCRAMBLINGS), np.split(p * SCRAMBLINGS, SCRAMBLINGS), strict=True)
+    parts = np.array([_moments(target, one) for one in sets])
+    return _Scan(parts.mean(axis=0), parts.std(axis=0, ddof=1) / math.sqrt(SCRAMBLINGS))
 
 
 def _change(coarse: _Resolved, fine: _Resolved) -> float:
@@ -109,8 +138,10 @@ def iterated_rule(breaks: Breaks, d: float, counts: Counts) -> Rule:
         left = np.sqrt(d - (z**2).sum(axis=1)) if math.isfinite(d) else np.full(len(z), REACH)
         cuts = breaks.on_axis(place, z, left)
         if k == 1 and counts[axis] > PER_AXIS[1]:
-            near = np.concatenate([-left[0] * SHRINKING, [0.0], left[0] * SHRINKING])
+            near = left[0] * _shrinking(counts[axis] // (2 * PER_AXIS[1]))
             cuts = np.clip([t + near for t in (0.0, *cuts[0])], -left[0], left[0]).reshape(1, -1)
+        if k == 1 and breaks.edges:
+            cuts = np.concatenate([cuts, np.clip([breaks.edges], -left[0], left[0])], axis=1)
         if cuts.shape[1] == 0 and counts[axis] <= LARGEST_GAUSS:
             law = (sphere_half, d - place) if math.isfinite(d) else (normal_half,)
             t, w = (part[None] for part in symmetric_rule(counts[axis], *law))
@@ -122,6 +153,12 @@ def iterated_rule(breaks: Breaks, d: float, counts: Counts) -> Rule:
         z[:, axis] = value.ravel()
         p = (p[:, None] * w).ravel()
     return z, p
+
+
+def _shrinking(parts: int) -> np.ndarray:
+    """Edges of the panels around a cut, in lengths of the axis, each of them in so many parts."""
+    places = np.interp(np.arange(parts * (len(SHRINKING) - 1) + 1) / parts, np.arange(len(SHRINKING)), SHRINKING)
+    return np.concatenate([-places, [0.0], places])
 
 
 def axis_panels(cuts: np.ndarray, left: np.ndarray, dimension: float, count: int) -> Rule:

@@ -34,6 +34,8 @@ EDGES = np.array([0.0, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28
                   200, 240, 300])  # fmt: skip
 ALWAYS = 16.0  # looked at, however small
 NEGLIGIBLE = 1e-20  # of ‖f‖²
+SCANNED, NEAR = 64, 8  # panels in a unit of length, up to |u| = NEAR, that show narrow features
+PRECISION = 1e-13  # of ‖f‖², relative, where these are looked for
 SETTLED = 0.1  # an error of ‖f‖² beyond this share: it does not exist
 OVERFLOW = 1e150  # of g, whose square is integrated
 
@@ -93,23 +95,30 @@ def axis_integrals(f: Target, order: int, axis: Coordinate) -> AxisIntegrals:
     """The integrals of a function of one variable; refuse one that has none."""
     kinks = kinks_of_expression(f) if isinstance(f, Expression) and switches(f) else ()
 
-    def terms(u: np.ndarray) -> np.ndarray:
-        """g p_k √density and g², (n, K + 2)."""
-        z, root = axis.z(u), axis.root(u)
+    def rooted(u: np.ndarray) -> np.ndarray:
+        """g."""
         with np.errstate(all="ignore"):
-            g = host_values(f, z[:, None]) * root
+            g = host_values(f, axis.z(u)[:, None]) * axis.root(u)
         if not (np.abs(g) < OVERFLOW).all():
             raise _refused(f)
+        return g
+
+    def terms(u: np.ndarray) -> np.ndarray:
+        """g p_k √density and g², (n, K + 2)."""
+        z, root, g = axis.z(u), axis.root(u), rooted(u)
         return np.concatenate([(g * root)[:, None] * axis.polynomials(z, order), g[:, None] ** 2], axis=1)
 
     def sizes(absolute: np.ndarray) -> np.ndarray:
         norm = max(absolute[-1], 1e-300)
         return np.append(np.full(order + 1, math.sqrt(norm)), norm)
 
-    edges = _reach(lambda u: terms(u)[:, -1], axis.end, f)
+    edges = _reach(lambda u: rooted(u) ** 2, axis.end, f)
     inside = [t for t in map(axis.u, kinks) if edges[0] < t < edges[-1]]
-    found = integrate(terms, np.unique([*edges, *inside]), sizes=sizes)
-    if max(found.errors[-1], found.narrow[-1]) > SETTLED * found.values[-1]:
+    near = min(NEAR, -edges[0], edges[-1])
+    scan = np.unique([*edges, *inside, *np.linspace(-near, near, 2 * NEAR * SCANNED + 1)])
+    square = integrate(lambda u: rooted(u) ** 2, scan, PRECISION)
+    found = integrate(terms, np.unique([*edges, *inside, *np.setdiff1d(square.edges, scan)]), sizes=sizes)
+    if any(max(one.errors[-1], one.narrow[-1]) > SETTLED * one.values[-1] for one in (square, found)):
         raise _refused(f)
     return AxisIntegrals(found.values, found.errors)
 

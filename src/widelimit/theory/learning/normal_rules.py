@@ -63,8 +63,8 @@ def normal_means(f: Target, k: int, basis: Basis, d: float = math.inf) -> Normal
     far = max(found.far, other.far) if math.isinf(d) else 0.0
     if max(apart[-1] / max(values[-1], 1e-300), far) > SETTLED:
         raise InputError(
-            f"a target must be square integrable, E f(z)² < ∞, got {shown(f)}, which is not as far as quadrature can "
-            "see: check where it grows or has poles."
+            f"a target must be square integrable, E f(z)² < ∞, and not too narrow for quadrature, got {shown(f)}, on "
+            "whose square two rules differ: check where it grows, has poles, or differs from 0 in a small region only."
         )
     return NormalMeans(values, apart + ROUNDING * found.sizes)
 
