@@ -44,6 +44,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_an_error_that_was_not_measured_is_null(folder, capsys):
+    (folder / "grid.toml").write_text(SPEC + '[[method]]\nname = "FiniteVolume"\ncells = 20\n')
+    assert run(["run", "grid.toml", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert all(row["finite_volume_error"] is None and row["finite_volume"] > 0 for row in rows)
+    assert all(row["mean_field_error"] is not None for row in rows)
+
+
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -152,13 +153,15 @@ def table(spec: Spec, launched: Launch) -> list[dict[str, float | None]]:
 
 
 def _mean(solution: Solution, values: np.ndarray, t: float, t_end: float) -> float | None:
-    """The mean over replicas at the save nearest to t; None after the last save of a run that did not reach the end."""
+    """The mean over replicas at the save nearest to t; None after the last save of a run that did not reach the end,
+    and where an error was not measured."""
     import numpy as np
 
     if not len(solution.times) or (solution.outcome != "done" and t > solution.times[-1] + 1e-9 * t_end):
         return None
     nearest = int(np.argmin(np.abs(solution.times - t)))
-    return float(np.mean(values[..., nearest]))
+    mean = float(np.mean(values[..., nearest]))
+    return mean if math.isfinite(mean) else None
 
 
 def _files(launched: Launch, folder: Path) -> list[str]:

@@ -128,7 +128,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
                     break
                 there = here._replace(state=moved, memory=recalled(run), at=t, midway=None)
                 held = None if twin is None else twin.moved(there, now, risk, beside)
-                book.save(t, moved, risk, 0.0 if held is None else held.away)
+                book.save(t, moved, risk, run.unknown + (0.0 if held is None else held.away))
                 here = Stand(moved, recalled(run), held, here.saves + 1, t)
                 if t < settings.t_end:
                     keep(here)

@@ -90,11 +90,11 @@ class Solution:
 
     @property
     def error(self) -> np.ndarray:
-        """How far the risk may be off, (time,), or (replica, time); NaN in records that do not say.
+        """How far the risk may be off, (time,), or (replica, time); NaN where that was not measured.
 
         It covers the nodes, orders and draws that stand for the data law, those that were descended on by a twin on
-        half as many, and, with ``check`` of the method, the points or cells that carry ρ. It does not cover the step of
-        SGD and GD, which is part of what they are.
+        half as many, and the points, cells or steps that carry the limit, which need ``check`` of the method: without
+        it the error is NaN. It does not cover the step of SGD and GD, which is part of what they are.
         """
         return self.dataset["risk_error"].values if "risk_error" in self.dataset else np.full_like(self.risk, np.nan)
 

@@ -140,6 +140,7 @@ def drive_together(requests: Sequence[Request], runs: Sequence[Run]) -> list[End
         if not team.alive.any():
             break
         error = team.errors(views, state) + (0.0 if twins is None else twins.moved(now, t, risk))
+        error += np.array([run.unknown for run in runs])
         kept = members[0].book.kept(np.asarray(views[0].theta(state)))
         for b in np.flatnonzero(team.alive):
             members[b].book.put(t, kept[b], risk[b], error[b])
