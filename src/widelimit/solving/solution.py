@@ -144,7 +144,7 @@ class Solution:
 
     @property
     def advice(self) -> str:
-        """What to do about an outcome other than "done", or about a step that looks too large; else empty."""
+        """What to do about an outcome other than "done", or about a step that is or looks too large; else empty."""
         return self.dataset.attrs["advice"]
 
     @property
