@@ -184,8 +184,9 @@ class Solution:
         """The measure at the save time nearest to t, which must not lie beyond the last one."""
         self._require_single()
         last = self.times[-1] if len(self.times) else -1.0
-        good = is_finite(t) and 0 <= t <= last * (1 + 1e-9)
-        require(good, f"a time must lie within the saved ones, from 0 to {last:g}", t, "solve with a larger t_end")
+        wanted = f"a time must lie within the saved ones, from 0 to {last:g}"
+        require(is_finite(t) and t >= 0, wanted, t, f"try at({max(last, 0.0):g})")
+        require(t <= last * (1 + 1e-9), wanted, t, "solve with a larger t_end")
         if self.is_density:
             return density_in(self.dataset.sel(time=t, method="nearest"))
         names = tuple(str(c) for c in self.dataset["coordinate"].values)
