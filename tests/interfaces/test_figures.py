@@ -59,6 +59,16 @@ def test_the_limit_is_a_line_through_the_symbols_of_sgd(pair):
     assert [text.get_text() for text in strip.get_yticklabels()] == [f"{t:.3g}" for t in shown]
 
 
+def test_the_risk_of_a_data_set_is_that_on_its_rows_in_figures_and_records(pair):
+    rows = replace(problem(), data=wl.data.empirical([[0.0, 1.0], [1.0, 0.0]], [1, -1]))
+    for run, word in (
+        (wl.solve(rows, wl.GD(3, 0.01), 0.01, save=2), "risk on the given rows"),
+        (pair[0], "population risk"),
+    ):
+        assert run.dataset["risk"].attrs["long_name"] == word
+        assert wl.figure(run, show="risk").axes[0].get_ylabel().startswith(word)
+
+
 def test_densities_are_drawn_at_saves_that_all_runs_have_reached(pair):
     """No save twice, whatever number of times is asked for, and none beyond the end of the shorter run."""
     finite, limit = pair

@@ -83,7 +83,7 @@ class RunCommand:
         rows = table(chosen, launched)
 
         def tell() -> None:
-            print_risks(rows, list(launched.solutions))
+            print_risks(rows, list(launched.solutions), chosen.problem.data.risk_name)
             print("\n".join(f"saved {file}" for file in files))
 
         show(document(launched, rows, files), self.as_json, tell)
@@ -205,14 +205,14 @@ def document(launched: Launch, rows: Sequence[Mapping[str, object]], files: list
     return {"outcome": launched.outcome, "methods": methods, "rows": rows, "files": files}
 
 
-def print_risks(rows: list[dict[str, float | None]], names: list[str]) -> None:
+def print_risks(rows: list[dict[str, float | None]], names: list[str], title: str) -> None:
     """t and the risk of each method."""
     from rich.console import Console
     from rich.table import Table
 
     from widelimit.interfaces.tables import with_error
 
-    shown = Table(title="population risk R")
+    shown = Table(title=f"{title} R")
     for heading in ("t", *names):
         shown.add_column(heading, justify="right")
     for row in rows:

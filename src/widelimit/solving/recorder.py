@@ -25,8 +25,6 @@ Attributes = Mapping[str, str | float]
 Variable = tuple[tuple[str, ...], np.ndarray, Attributes]
 Axis = list[str] | tuple[str, list[float]]
 Contents = tuple[dict[str, Variable], dict[str, Axis]]
-RISK: Attributes = {"long_name": "population risk", "symbol": "R"}
-ERROR: Attributes = {"long_name": "how far the population risk may be off", "symbol": "δR"}
 
 
 @dataclass
@@ -82,8 +80,10 @@ class Saves:
 
     def scalars(self, lead: int, shape: tuple[int, ...]) -> dict[str, Variable]:
         """The risk, its error and everything observed, over time."""
-        variables = {"risk": over_time(self.risk, lead, ("time",), RISK, shape),
-                     "risk_error": over_time(self.error, lead, ("time",), ERROR, shape)}  # fmt: skip
+        name = self.problem.data.risk_name
+        about = {"long_name": name, "symbol": "R"}, {"long_name": f"how far the {name} may be off", "symbol": "δR"}
+        variables = {"risk": over_time(self.risk, lead, ("time",), about[0], shape),
+                     "risk_error": over_time(self.error, lead, ("time",), about[1], shape)}  # fmt: skip
         for name in self.observers:
             values = self.observed.get(name, [])
             extra = tuple(f"{name}_{i}" for i in range(1, np.ndim(values[0]) - lead + 1)) if values else ()

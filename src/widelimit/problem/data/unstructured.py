@@ -68,6 +68,11 @@ class Empirical(OfArrays, DataLaw, eq=False):
         return dict(self.source) or super().arguments
 
     @property
+    def risk_name(self) -> str:
+        """R is a mean over the rows."""
+        return "risk on the given rows"
+
+    @property
     def samples(self) -> int:
         """The rows themselves."""
         return len(self.y)
