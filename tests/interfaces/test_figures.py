@@ -202,6 +202,10 @@ BAD = {
     "nothing": (lambda pair: wl.figure(), "one or more solutions"),
     "quantity": (lambda pair: wl.figure(*pair, show="mean"), "unknown quantity to show 'mean': did you mean 'mean_r2'"),
     "array": (lambda pair: wl.figure(*pair, show="both"), "one number at each time, 'both' has more"),
+    "crowd": (
+        lambda pair: wl.figure([wl.Comparison(None, {})] * 2),
+        "draw one figure for each, or use wl.rates for gaps against n",
+    ),
     "labels": (lambda pair: wl.figure(*pair, labels=["a"]), "labels must be as many as the runs, 2, got 1"),
     "log": (lambda pair: wl.figure(*pair, log="z"), 'log must be "x", "y", "xy" or "", got \'z\''),
     "style": (lambda pair: wl.figure(*pair, style="slides"), "unknown style 'slides': did you mean 'slide'"),
