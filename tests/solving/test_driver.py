@@ -70,6 +70,14 @@ def test_observers_are_recorded_on_named_dimensions(solved):
     np.testing.assert_allclose(data["radius"][-1], radius(solved.at(0.2)), rtol=1e-14)
 
 
+def test_an_estimate_is_recorded_as_its_value():
+    x, y = np.eye(5), np.ones(5)
+    test = {"test": lambda rho: wl.observables.test_risk(problem(), rho, x, y)}
+    run = wl.solve(problem(), METHOD, 0.02, save=2, keep="full", observers=test)
+    assert run.dataset["test"].dims == ("time",)
+    assert run.dataset["test"].values[-1] == test["test"](run.final).risk
+
+
 def test_observers_see_the_measure_in_reduced_coordinates():
     seen = []
     wl.solve(problem(d=60), wl.MeanField(8), 0.1, save=2, observers={"n": lambda c: seen.append(c.coordinates) or c.n})

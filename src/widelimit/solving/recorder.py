@@ -14,12 +14,13 @@ from jax import Array
 from widelimit.coordinates import Coordinates
 from widelimit.errors import require
 from widelimit.measures import Cloud, Density, Measure
+from widelimit.potentials.sample_landscape import Estimate
 from widelimit.problem.problem import Problem
 from widelimit.solving.protocol import CellView, NeuronView, State
 
 BLOWN_UP = 1e6  # a risk this many times the first one is a divergence, finite or not
 ROUNDING = 1e-9  # of a risk, relative to the first one
-Observed = float | int | bool | np.ndarray
+Observed = float | int | bool | np.ndarray | Estimate
 Observer = Callable[[Measure], Observed]
 Attributes = Mapping[str, str | float]
 Variable = tuple[tuple[str, ...], np.ndarray, Attributes]
@@ -266,10 +267,11 @@ def over_time(
 
 
 def observed(name: str, observer: Observer, rho: Measure | list[Measure]) -> np.ndarray:
-    """What an observer says of a measure, or of each of several."""
+    """What an observer says of a measure, or of each of several; of an estimate its value, without the error."""
     if isinstance(rho, list):
         return np.stack([observed(name, observer, one) for one in rho])
-    value = np.asarray(observer(rho))
+    said = observer(rho)
+    value = np.asarray(said.risk if isinstance(said, Estimate) else said)
     odd = value.dtype.kind not in "biuf"
     require(not odd, "observers must return numbers or arrays of numbers", [name], "return one array each")
     return value
