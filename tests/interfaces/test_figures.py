@@ -108,6 +108,13 @@ def asked(run, n=None, **changes):
     return wl.Solution(run.dataset.isel(neuron=slice(n)), replace(run.request, **changes))
 
 
+def test_the_band_of_a_radius_ends_at_0():
+    start = wl.initial.array([[0.0], [0.0], [0.0], [1.0]], coordinates="reduced")  # mean 0.25, spread 0.43
+    run = wl.solve(replace(problem(), initial=start), wl.MeanField(4), 1e-6, save=2)
+    found = series(run, "r")
+    assert np.all(found.low == 0) and np.all(found.high > 0.6)
+
+
 def test_runs_are_named_by_what_differs(pair):
     run, limit = pair
     one, other = (asked(run, problem=problem(scale)) for scale in (0.1, 0.4))

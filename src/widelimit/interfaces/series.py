@@ -80,7 +80,8 @@ def _averaged(solution: Solution, coordinate: str) -> Series:
     measures = [measure_at(solution, t) for t in solution.times]
     mean = np.array([moment(coordinate)(rho) for rho in measures])
     spread = np.sqrt([variance(coordinate)(rho) for rho in measures])
-    return Series(solution.times, mean, mean - spread, mean + spread)
+    low = np.maximum(mean - spread, 0.0) if coordinate.startswith("r") else mean - spread  # a radius is not negative
+    return Series(solution.times, mean, low, mean + spread)
 
 
 def titles_of(name: str, solution: Solution) -> tuple[str, str]:
