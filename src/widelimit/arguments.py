@@ -122,6 +122,14 @@ def path_of(who: str, path: Any) -> Path:
     return Path(path)
 
 
+def record_path(path: Any) -> Path:
+    """The path of a record that shall be written, a NetCDF file."""
+    target = path_of("save", path)
+    good = target.suffix.lower() == ".nc"
+    require(good, "save writes NetCDF and needs a path that ends in .nc", str(path), f"try {target.stem + '.nc'!r}")
+    return target
+
+
 def answer_of(function: Callable[..., Any], what: str, *arguments: object) -> Any:
     """What a function that was passed in answers; if it fails, its own error is told in the sentence."""
     try:

@@ -116,6 +116,13 @@ def test_a_solution_survives_the_disk(solved, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"], "a partial file was left behind"
 
 
+@pytest.mark.parametrize("name", ["run.txt", "run", "run.nc.bak"])
+def test_a_record_is_written_to_a_name_that_says_what_it_is(solved, tmp_path, name):
+    with pytest.raises(wl.InputError, match=r"needs a path that ends in \.nc, got .*try 'run.*\.nc'"):
+        solved.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_loading_anything_else_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "text.nc").write_text("not a NetCDF file")
     xr.Dataset({"x": ("t", [1.0])}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")

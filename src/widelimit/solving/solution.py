@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
-from widelimit.arguments import path_of
+from widelimit.arguments import record_path
 from widelimit.errors import InputError, is_finite, is_whole, require
 from widelimit.frozen import Value, public_names
 from widelimit.measures import Cloud, Measure
@@ -203,11 +203,11 @@ class Solution:
         return self.dataset[names].to_dataframe().reset_index()
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a NetCDF file, whole or not at all; its folder is made if need be. If the problem has
+        """Write a NetCDF file (.nc), whole or not at all; its folder is made if need be. If the problem has
         no form in a file, a warning says so: the record can then be loaded, but not run again."""
         if not self.dataset.attrs["spec"]:
             warnings.warn(self.dataset.attrs["spec_error"], UserWarning, stacklevel=2)
-        return write_record(path_of("save", path), {"/": self.dataset})
+        return write_record(record_path(path), {"/": self.dataset})
 
     def __repr__(self) -> str:
         risk = np.mean(self.risk[..., -1]) if len(self.times) else math.nan

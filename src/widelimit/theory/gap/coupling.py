@@ -28,7 +28,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import xarray as xr
 
-from widelimit.arguments import functions_of, instance_of, path_of, require_flag, words_of
+from widelimit.arguments import functions_of, instance_of, record_path, require_flag, words_of
 from widelimit.dynamics.methods import GD, SGD, Method, NonlinearFlow, ParticleFlow
 from widelimit.dynamics.solve import Observer, solve
 from widelimit.errors import Interrupted, require, require_count, require_keywords, require_known, require_positive
@@ -109,7 +109,7 @@ class Comparison:
     def save(self, path: str | os.PathLike) -> Path:
         """Write the gaps and all runs into one NetCDF file, whole or not at all; `load` gives them back."""
         return write_record(
-            path_of("save", path), {"/": self.dataset, **{name: s.dataset for name, s in self.solutions.items()}}
+            record_path(path), {"/": self.dataset, **{name: s.dataset for name, s in self.solutions.items()}}
         )
 
     def __repr__(self) -> str:
