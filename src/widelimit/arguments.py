@@ -41,9 +41,10 @@ def array_of(name: str, values: object, shape: str, do: str, *, finite: bool = F
         array = np.empty((), object)
     axes = {len([side for side in one.strip("()").split(",") if side]) for one in shape.split(" or ")}
     numeric = array.dtype.kind in REAL or (array.size == 0 and isinstance(values, list | tuple))
-    good = numeric and array.ndim in axes and not (finite and not np.isfinite(array).all())
     kind = "finite numbers" if finite else "numbers"
-    require(good, f"{name} must be {kind} of shape {shape}", Shape(array) if numeric else values, do)
+    wanted = f"{name} must be {kind} of shape {shape}"
+    require(numeric and array.ndim in axes, wanted, Shape(array) if numeric else values, do)
+    require(not finite or bool(np.isfinite(array).all()), wanted, Shape(array), "drop or replace nan and inf")
     return np.asarray(array, float)
 
 
@@ -119,6 +120,14 @@ def path_of(who: str, path: Any) -> Path:
     good = isinstance(path, str | os.PathLike) and Path(path).name != "" and "\0" not in str(path)
     require(good, f"{who} needs the path of a file", path, "try 'run.nc'")
     return Path(path)
+
+
+def record_path(path: Any) -> Path:
+    """The path of a record that shall be written, a NetCDF file."""
+    target = path_of("save", path)
+    good = target.suffix.lower() == ".nc"
+    require(good, "save writes NetCDF and needs a path that ends in .nc", str(path), f"try {target.stem + '.nc'!r}")
+    return target
 
 
 def answer_of(function: Callable[..., Any], what: str, *arguments: object) -> Any:

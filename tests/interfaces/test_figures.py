@@ -59,6 +59,16 @@ def test_the_limit_is_a_line_through_the_symbols_of_sgd(pair):
     assert [text.get_text() for text in strip.get_yticklabels()] == [f"{t:.3g}" for t in shown]
 
 
+def test_the_risk_of_a_data_set_is_that_on_its_rows_in_figures_and_records(pair):
+    rows = replace(problem(), data=wl.data.empirical([[0.0, 1.0], [1.0, 0.0]], [1, -1]))
+    for run, word in (
+        (wl.solve(rows, wl.GD(3, 0.01), 0.01, save=2), "risk on the given rows"),
+        (pair[0], "population risk"),
+    ):
+        assert run.dataset["risk"].attrs["long_name"] == word
+        assert wl.figure(run, show="risk").axes[0].get_ylabel().startswith(word)
+
+
 def test_densities_are_drawn_at_saves_that_all_runs_have_reached(pair):
     """No save twice, whatever number of times is asked for, and none beyond the end of the shorter run."""
     finite, limit = pair
@@ -96,6 +106,13 @@ def test_a_coordinate_is_its_mean_over_rho_within_its_spread_and_an_observer_wha
 def asked(run, n=None, **changes):
     """A record as if it had been asked for otherwise."""
     return wl.Solution(run.dataset.isel(neuron=slice(n)), replace(run.request, **changes))
+
+
+def test_the_band_of_a_radius_ends_at_0():
+    start = wl.initial.array([[0.0], [0.0], [0.0], [1.0]], coordinates="reduced")  # mean 0.25, spread 0.43
+    run = wl.solve(replace(problem(), initial=start), wl.MeanField(4), 1e-6, save=2)
+    found = series(run, "r")
+    assert np.all(found.low == 0) and np.all(found.high > 0.6)
 
 
 def test_runs_are_named_by_what_differs(pair):
@@ -192,6 +209,10 @@ BAD = {
     "nothing": (lambda pair: wl.figure(), "one or more solutions"),
     "quantity": (lambda pair: wl.figure(*pair, show="mean"), "unknown quantity to show 'mean': did you mean 'mean_r2'"),
     "array": (lambda pair: wl.figure(*pair, show="both"), "one number at each time, 'both' has more"),
+    "crowd": (
+        lambda pair: wl.figure([wl.Comparison(None, {})] * 2),
+        "draw one figure for each, or use wl.rates for gaps against n",
+    ),
     "labels": (lambda pair: wl.figure(*pair, labels=["a"]), "labels must be as many as the runs, 2, got 1"),
     "log": (lambda pair: wl.figure(*pair, log="z"), 'log must be "x", "y", "xy" or "", got \'z\''),
     "style": (lambda pair: wl.figure(*pair, style="slides"), "unknown style 'slides': did you mean 'slide'"),

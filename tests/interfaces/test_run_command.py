@@ -44,6 +44,31 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_an_error_that_was_not_measured_is_null(folder, capsys):
+    (folder / "grid.toml").write_text(SPEC + '[[method]]\nname = "FiniteVolume"\ncells = 20\n')
+    assert run(["run", "grid.toml", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert all(row["finite_volume_error"] is None and row["finite_volume"] > 0 for row in rows)
+    assert all(row["mean_field_error"] is not None for row in rows)
+
+
+def test_the_table_has_the_times_that_runs_were_saved_at(folder, capsys):
+    (folder / "uneven.toml").write_text(SPEC.replace("save = 3", "save = 5").replace("step = 0.01", "step = 0.03"))
+    assert run(["run", "uneven.toml", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    saved = {name: wl.load(folder / "uneven" / f"{name}.nc") for name in ("gd", "mean_field")}
+    assert [rows[0]["t"], rows[-1]["t"]] == [0.0, 0.1]
+    for row in rows:
+        for name, solution in saved.items():
+            at = solution.risk[solution.times == row["t"]]
+            assert row[name] == (at[0] if len(at) else None)
+    (folder / "one.toml").write_text(SPEC.replace("save = 3", "save = 5").replace("step = 0.01", "step = 9.0"))
+    assert run(["run", "one.toml", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert [row["gd"] is None for row in json.loads(out)["rows"]] == [False, True, True, True, False]
+    assert "gd: the step 9 is longer than the run and was cut to t_end = 0.1" in err
+
+
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 

@@ -1,6 +1,7 @@
 """A step that is too large is an outcome with advice, in every dynamics that has one."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,15 @@ def test_a_negative_risk_is_a_divergence_and_is_not_saved():
     saves.add(0.0, np.array(2.0), np.array(0.0), [])
     assert not saves.is_possible(np.array(-8e29)) and not saves.is_possible(np.array([1.0, -1e-6]))
     assert not saves.is_possible(np.array(np.nan)) and not saves.is_possible(np.array(1e8))
+
+
+@pytest.mark.parametrize("method", [wl.GD(4, 1000.0, "reduced"), wl.SGD(4, 1000.0)], ids=["GD", "SGD"])
+def test_a_step_longer_than_the_run_is_cut_with_advice(method):
+    problem = wl.Problem(wl.data.gaussian_classes(5, 0.5), wl.neurons.ridge("ramp"), wl.initial.gaussian(0.4))
+    cut = wl.solve(problem, method, 1e-3, save=5)
+    assert cut.times.tolist() == [0.0, 1e-3] and cut.outcome == "done"
+    assert "cut to t_end = 0.001: try step=0.00025 or less" in cut.advice
+    assert wl.solve(problem, replace(method, step=1e-3), 1e-3, save=5).advice == ""
 
 
 @pytest.mark.more

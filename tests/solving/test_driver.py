@@ -70,6 +70,14 @@ def test_observers_are_recorded_on_named_dimensions(solved):
     np.testing.assert_allclose(data["radius"][-1], radius(solved.at(0.2)), rtol=1e-14)
 
 
+def test_an_estimate_is_recorded_as_its_value():
+    x, y = np.eye(5), np.ones(5)
+    test = {"test": lambda rho: wl.observables.test_risk(problem(), rho, x, y)}
+    run = wl.solve(problem(), METHOD, 0.02, save=2, keep="full", observers=test)
+    assert run.dataset["test"].dims == ("time",)
+    assert run.dataset["test"].values[-1] == test["test"](run.final).risk
+
+
 def test_observers_see_the_measure_in_reduced_coordinates():
     seen = []
     wl.solve(problem(d=60), wl.MeanField(8), 0.1, save=2, observers={"n": lambda c: seen.append(c.coordinates) or c.n})
@@ -108,6 +116,13 @@ def test_a_solution_survives_the_disk(solved, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["run.nc"], "a partial file was left behind"
 
 
+@pytest.mark.parametrize("name", ["run.txt", "run", "run.nc.bak"])
+def test_a_record_is_written_to_a_name_that_says_what_it_is(solved, tmp_path, name):
+    with pytest.raises(wl.InputError, match=r"needs a path that ends in \.nc, got .*try 'run.*\.nc'"):
+        solved.save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
 def test_loading_anything_else_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "text.nc").write_text("not a NetCDF file")
     xr.Dataset({"x": ("t", [1.0])}).to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
@@ -123,7 +138,8 @@ def test_the_measure_at_a_time_is_the_nearest_saved_one(solved):
 
 @pytest.mark.parametrize("t", [99, 0.21, -0.1, math.nan, "end", None])
 def test_a_time_beyond_the_end_is_refused_in_one_sentence(solved, t):
-    with pytest.raises(wl.InputError, match=r"^a time must lie within the saved ones, from 0 to 0.2, got .*: .*\.$"):
+    do = "solve with a larger t_end" if t in (99, 0.21) else r"try at\(0.2\)"
+    with pytest.raises(wl.InputError, match=rf"^a time must lie within the saved ones, from 0 to 0.2, got .*: {do}\.$"):
         solved.at(t)
 
 

@@ -37,10 +37,19 @@ def test_the_error_of_the_limit_is_above_the_true_one_and_of_its_size(points, pl
     assert not seen.any() or np.median(run.error[seen] / true[seen]) < 30
 
 
-@pytest.mark.more
-def test_a_run_without_a_check_states_the_error_of_the_law_alone():
-    run = wl.solve(TWO_CLASSES, wl.MeanField(48, check=False), T, save=2)
-    assert np.all(run.error < 1e-9)
+@pytest.mark.parametrize(
+    ("method", "beta"),
+    [
+        (wl.MeanField(48, check=False), math.inf),
+        (wl.FiniteVolume(20), math.inf),
+        (wl.JKO(0.1, 8), math.inf),
+        (wl.NonlinearFlow(4, "reduced", 8, noise_step=0.1), 10.0),
+    ],
+    ids=lambda case: type(case).__name__,
+)
+def test_a_run_without_a_check_states_no_error(method, beta):
+    run = wl.solve(replace(TWO_CLASSES, beta=beta), method, 0.1, save=2)
+    assert np.isnan(run.error).all() and np.isfinite(run.risk).all()
 
 
 @pytest.mark.more

@@ -16,6 +16,7 @@ with noise in widelimit.solving.flows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from jax import Array
@@ -54,7 +55,10 @@ def ready(method: MeanField, problem: Problem, seed: int, replicas: int | None) 
         return noisy if len(problem.reduced_coordinates) > 2 else replace(noisy, notes=[ON_A_GRID])
 
     run = from_points(*initial_points(problem, method.points, method.placement))
-    fewer = halved_points(problem, method.points, method.placement) if method.check else None
+    if not method.check:
+        exact = random_coordinates(problem) == 0 and not problem.is_noisy
+        return run if exact else replace(run, unknown=math.nan)
+    fewer = halved_points(problem, method.points, method.placement)
     if fewer is None:  # no fewer points can carry ρ_0: it is carried exactly
         return run
     scattered = random_coordinates(problem) != 1

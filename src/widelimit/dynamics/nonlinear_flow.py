@@ -14,6 +14,7 @@ Scheme: as for the particle flow, widelimit.solving.flows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -133,8 +134,11 @@ def ready(method: NonlinearFlow, problem: Problem, seed: int, replicas: int | No
     keys = (stream(seed, "field"), streams(seed, "noise", replicas))
     start = Tracers(theta, keys, replicas)
     run = _in_the_field_of(initial_points(problem, method.points, method.placement), method, problem, start)
-    wanted = problem.is_noisy and method.check
-    fewer = halved_points(problem, method.points, method.placement) if wanted else None
+    if not problem.is_noisy:
+        return run
+    if not method.check:
+        return replace(run, unknown=math.nan)
+    fewer = halved_points(problem, method.points, method.placement)
     if fewer is None:
         return run
     return replace(run, twin=_in_the_field_of(fewer, method, problem, start), times=TIMES_NOISY)

@@ -109,7 +109,7 @@ def made(value: Any, *path: str | int) -> Any:
     try:
         return value.build(**arguments)
     except InputError as error:
-        raise located(error, path, value.arguments) from None
+        raise located(error, path, {} if value.build is activation else value.arguments) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,9 @@ class CertifyCommand:
         chosen, bounds = read(self.spec, self.seed), limits(self.within)
         from widelimit.theory.fixed_points.certificate import certificate
         from widelimit.theory.fixed_points.minimise import minimise
+        from widelimit.theory.fixed_points.neuron_classes import limits_of
 
+        limits_of(chosen.problem.reduced, bounds)  # before anything runs
         solutions = ended(chosen, self.record)
         found = {name: certificate(chosen.problem, one, within=bounds) for name, one in solutions.items()}
         cold = replace(chosen.problem, beta=math.inf)

@@ -82,6 +82,7 @@ def figure(
     with chosen.context():
         if len(entries) == 1 and kind(entries[0][1]) in OWN:
             return _own_figure(entries[0][1], content, page)
+        _refuse_crowd([record for _, record in entries])
         laws = [record for _, record in entries if kind(record) == "Gibbs"]
         if not laws:
             return solution_figure(curves_of(entries, chosen.labels), content, page)
@@ -90,6 +91,14 @@ def figure(
         _refuse({"show": show, "times": times, "log": chosen.log}, "with a Gibbs law")
         noise_figures.require_grid([record for _, record in others])
         return noise_figures.noise_figure(laws[0], curves_of(others, chosen.labels), coordinate, page)
+
+
+def _refuse_crowd(records: Sequence[object]) -> None:
+    """Refuse records that are drawn alone, here beside others."""
+    alone = [kind(record) for record in records if kind(record) in OWN]
+    gaps = ", or use wl.rates for gaps against n" if "Comparison" in alone else ""
+    require(not alone, f"a figure shows one {' or '.join(dict.fromkeys(map(str, alone)))} at a time",
+            [type(record).__name__ for record in records], f"draw one figure for each{gaps}")  # fmt: skip
 
 
 def kind(record: object) -> str | None:

@@ -18,7 +18,7 @@ from widelimit.errors import require
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
 from widelimit.interfaces.palette import COLOURS, SYMBOLS
-from widelimit.interfaces.series import series
+from widelimit.interfaces.series import risk_name, series
 from widelimit.theory.gap.coupling import Comparison
 from widelimit.theory.gap.rates import Rates
 
@@ -63,7 +63,8 @@ def _draw_risks(axes: Axes, result: Comparison) -> None:
         )
         axes.plot(found.times, found.value, color=colour, label=name, zorder=2 if name == "PDE" else 3, **look)
         axes.fill_between(found.times, found.low, found.high, color=colour, alpha=0.1, lw=0)
-    axes.set(xlabel=TIME, ylabel=r"population risk $R$", title="Risk of each dynamics")
+    word = risk_name(next(iter(result.solutions.values())))
+    axes.set(xlabel=TIME, ylabel=f"{word} $R$", title="Risk of each dynamics")
     finish(axes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from widelimit.solving.solution import Solution
 
 ROWS = 8
+SAME = 1e-9  # relative distance of times that are one
 CODES = {"done": 0, "diverged": 1, "stopped": 1, "interrupted": 130}
 
 
@@ -81,7 +83,7 @@ class RunCommand:
         rows = table(chosen, launched)
 
         def tell() -> None:
-            print_risks(rows, list(launched.solutions))
+            print_risks(rows, list(launched.solutions), chosen.problem.data.risk_name)
             print("\n".join(f"saved {file}" for file in files))
 
         show(document(launched, rows, files), self.as_json, tell)
@@ -136,29 +138,44 @@ def show_forecasts(spec: Spec, as_json: bool) -> None:
 
 
 def table(spec: Spec, launched: Launch) -> list[dict[str, float | None]]:
-    """The risk of each method, averaged over replicas, at about eight of the times they were to be saved at."""
+    """The risk of each method, averaged over replicas, at about eight times: those that most runs have near those that
+    were asked for; a run says nothing at a time it was not saved at."""
     import numpy as np
 
     wished = np.linspace(0, spec.t_end, spec.save) if isinstance(spec.save, int) else np.array(spec.save)
     rows = sorted({round(i) for i in np.linspace(0, len(wished) - 1, ROWS)})
     return [
         {
-            "t": float(wished[i]),
-            **{name: _mean(s, s.risk, wished[i], spec.t_end) for name, s in launched.solutions.items()},
-            **{f"{name}_error": _mean(s, s.error, wished[i], spec.t_end) for name, s in launched.solutions.items()},
+            "t": t,
+            **{name: _mean(s, s.risk, t) for name, s in launched.solutions.items()},
+            **{f"{name}_error": _mean(s, s.error, t) for name, s in launched.solutions.items()},
         }
-        for i in rows
+        for t in _held(list(launched.solutions.values()), wished[rows])
     ]
 
 
-def _mean(solution: Solution, values: np.ndarray, t: float, t_end: float) -> float | None:
-    """The mean over replicas at the save nearest to t; None after the last save of a run that did not reach the end."""
+def _held(solutions: Sequence[Solution], wished: np.ndarray) -> list[float]:
+    """For each time that is wished for the one near it that most runs have, of those the nearest."""
+    saved = sorted({float(t) for s in solutions for t in s.times})
+    many = {t: sum(_place(s, t) is not None for s in solutions) for t in saved}
+    near = (wished[-1] - wished[0]) / len(wished) / 2
+    chosen = [min(saved, key=lambda s: (abs(s - t) > near, -many[s], abs(s - t))) for t in wished if saved]
+    return list(dict.fromkeys(chosen))
+
+
+def _place(solution: Solution, t: float) -> int | None:
+    """The number of the save at t, None if there is none."""
     import numpy as np
 
-    if not len(solution.times) or (solution.outcome != "done" and t > solution.times[-1] + 1e-9 * t_end):
-        return None
-    nearest = int(np.argmin(np.abs(solution.times - t)))
-    return float(np.mean(values[..., nearest]))
+    there = np.flatnonzero(np.isclose(solution.times, t, rtol=SAME, atol=0.0))
+    return int(there[0]) if len(there) else None
+
+
+def _mean(solution: Solution, values: np.ndarray, t: float) -> float | None:
+    """The mean over replicas at time t; None where the run was not saved, or an error not measured."""
+    place = _place(solution, t)
+    mean = math.nan if place is None else float(values[..., place].mean())
+    return mean if math.isfinite(mean) else None
 
 
 def _files(launched: Launch, folder: Path) -> list[str]:
@@ -188,14 +205,14 @@ def document(launched: Launch, rows: Sequence[Mapping[str, object]], files: list
     return {"outcome": launched.outcome, "methods": methods, "rows": rows, "files": files}
 
 
-def print_risks(rows: list[dict[str, float | None]], names: list[str]) -> None:
+def print_risks(rows: list[dict[str, float | None]], names: list[str], title: str) -> None:
     """t and the risk of each method."""
     from rich.console import Console
     from rich.table import Table
 
     from widelimit.interfaces.tables import with_error
 
-    shown = Table(title="population risk R")
+    shown = Table(title=f"{title} R")
     for heading in ("t", *names):
         shown.add_column(heading, justify="right")
     for row in rows:

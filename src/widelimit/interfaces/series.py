@@ -20,7 +20,6 @@ from widelimit.observables.moments import moment, variance
 from widelimit.solving.solution import Solution
 
 TITLES = {
-    "risk": ("Risk", r"population risk $R(\rho_t)$"),
     "risk_error": ("Error of the risk", r"$\delta R$"),
     "free_energy": ("Free energy", r"$F(\rho_t)$"),
 }
@@ -81,14 +80,22 @@ def _averaged(solution: Solution, coordinate: str) -> Series:
     measures = [measure_at(solution, t) for t in solution.times]
     mean = np.array([moment(coordinate)(rho) for rho in measures])
     spread = np.sqrt([variance(coordinate)(rho) for rho in measures])
-    return Series(solution.times, mean, mean - spread, mean + spread)
+    low = np.maximum(mean - spread, 0.0) if coordinate.startswith("r") else mean - spread  # a radius is not negative
+    return Series(solution.times, mean, low, mean + spread)
 
 
 def titles_of(name: str, solution: Solution) -> tuple[str, str]:
     """The title of a panel over time, and the label of its axis."""
     if name not in solution.dataset.data_vars:
         return f"Mean and spread of ${symbol_of(name)}$", f"${symbol_of(name)}$"
+    if name == "risk":
+        return "Risk", rf"{risk_name(solution)} $R(\rho_t)$"
     return TITLES.get(name, (name, name))
+
+
+def risk_name(solution: Solution) -> str:
+    """What the risk of a run is: that of the population, or on the rows of a data set."""
+    return str(solution.dataset["risk"].attrs.get("long_name", "risk"))
 
 
 def measure_at(solution: Solution, t: float) -> Measure:

@@ -51,7 +51,7 @@ def risk(of: Landscape | Problem, rho: Rho | None = None) -> Callable[[Rho], flo
 
 
 def test_risk(problem: Problem, rho: Rho, x: ArrayLike, y: ArrayLike) -> Estimate:
-    """The risk of a network on given data, and its standard error over the rows.
+    """The risk of a network on given data, and its standard error over the rows; an observer of it records the risk.
 
     rho    in full coordinates, such as ``solution.final`` of SGD
     x, y   (M, d) and (M,)

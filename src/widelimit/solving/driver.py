@@ -85,7 +85,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
     """Run a dynamics from t = 0, or from where a record of it stopped, to t_end, and keep what is asked for."""
     began, settings = time.perf_counter(), request.settings
     run = request.ready(request.method, request.problem, settings.seed, settings.replicas)
-    check_run(request, run)
+    run = checked_run(request, run)
     run = run if request.mesh is None else spread(run, request.mesh)
     view = replace(run.view, land=run.view.land.reporting(stream(settings.seed, "report")))
     book = recorder(view, Saves(request.problem, settings.keep, request.observers))
@@ -128,12 +128,13 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
                     break
                 there = here._replace(state=moved, memory=recalled(run), at=t, midway=None)
                 held = None if twin is None else twin.moved(there, now, risk, beside)
-                book.save(t, moved, risk, 0.0 if held is None else held.away)
+                book.save(t, moved, risk, run.unknown + (0.0 if held is None else held.away))
                 here = Stand(moved, recalled(run), held, here.saves + 1, t)
                 if t < settings.t_end:
                     keep(here)
             if outcome == "done" and run.falls and book.saves.ends_above:
                 advice = f"the risk ends above its start, which a small step does not do: {run.advice}"
+            advice = advice or cut_step(request)
         except GaveUp as reason:
             outcome, advice = "stopped", str(reason)
         except KeyboardInterrupt:
@@ -208,12 +209,23 @@ class _Twin:
         return _Held(state, recalled(self.run), distance, np.maximum(distance, held.distance))
 
 
-def check_run(request: Request, run: Run) -> None:
-    """Refuse a schedule or a way to keep neurons that the run cannot have."""
+def checked_run(request: Request, run: Run) -> Run:
+    """The run with advice that fits its horizon; refuse a schedule or a way to keep neurons that it cannot have."""
     settings = request.settings
     check_schedule(request.problem.schedule, settings.t_end)
     good = settings.keep == "reduced" or not run.view.columns.is_reduced
     require(good, "keep must be 'reduced' for a run in reduced coordinates", settings.keep, "drop it")
+    return replace(run, advice=cut_step(request) or run.advice)
+
+
+def cut_step(request: Request) -> str:
+    """What to say of a step that is longer than the run, which takes a part of it; nothing of any other."""
+    step, t_end = getattr(request.method, "step", None), request.settings.t_end
+    if step is None or step <= t_end * (1 + 1e-9):
+        return ""
+    return (
+        f"the step {step:g} is longer than the run and was cut to t_end = {t_end:g}: try step={t_end / 4:.2g} or less"
+    )
 
 
 def times_of(settings: Settings, run: Run) -> list[float]:

@@ -137,6 +137,7 @@ class Run:
     notes       what the record shall say of the way it was solved; may grow as the run goes on
     twin        a coarser or finer version of this run: how far its risk is from this one's counts as an error,
     times       so many times
+    unknown     what else counts as one: NaN where what carries ρ has an error that nobody measures, else 0
     plan        how the state is moved from leg to leg, if it is; several runs may then be moved together
     route       how ``advance`` uses the advance of the plan, where it is not the same
     """
@@ -148,6 +149,7 @@ class Run:
     advice: str
     twin: Run | None = None
     times: float = 1.0
+    unknown: float = 0.0
     memory: Memory | None = None
     notes: list[str] = field(default_factory=list)
     falls: bool = False

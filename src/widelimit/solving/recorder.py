@@ -14,19 +14,18 @@ from jax import Array
 from widelimit.coordinates import Coordinates
 from widelimit.errors import require
 from widelimit.measures import Cloud, Density, Measure
+from widelimit.potentials.sample_landscape import Estimate
 from widelimit.problem.problem import Problem
 from widelimit.solving.protocol import CellView, NeuronView, State
 
 BLOWN_UP = 1e6  # a risk this many times the first one is a divergence, finite or not
 ROUNDING = 1e-9  # of a risk, relative to the first one
-Observed = float | int | bool | np.ndarray
+Observed = float | int | bool | np.ndarray | Estimate
 Observer = Callable[[Measure], Observed]
 Attributes = Mapping[str, str | float]
 Variable = tuple[tuple[str, ...], np.ndarray, Attributes]
 Axis = list[str] | tuple[str, list[float]]
 Contents = tuple[dict[str, Variable], dict[str, Axis]]
-RISK: Attributes = {"long_name": "population risk", "symbol": "R"}
-ERROR: Attributes = {"long_name": "how far the population risk may be off", "symbol": "δR"}
 
 
 @dataclass
@@ -82,8 +81,10 @@ class Saves:
 
     def scalars(self, lead: int, shape: tuple[int, ...]) -> dict[str, Variable]:
         """The risk, its error and everything observed, over time."""
-        variables = {"risk": over_time(self.risk, lead, ("time",), RISK, shape),
-                     "risk_error": over_time(self.error, lead, ("time",), ERROR, shape)}  # fmt: skip
+        name = self.problem.data.risk_name
+        about = {"long_name": name, "symbol": "R"}, {"long_name": f"how far the {name} may be off", "symbol": "δR"}
+        variables = {"risk": over_time(self.risk, lead, ("time",), about[0], shape),
+                     "risk_error": over_time(self.error, lead, ("time",), about[1], shape)}  # fmt: skip
         for name in self.observers:
             values = self.observed.get(name, [])
             extra = tuple(f"{name}_{i}" for i in range(1, np.ndim(values[0]) - lead + 1)) if values else ()
@@ -266,10 +267,11 @@ def over_time(
 
 
 def observed(name: str, observer: Observer, rho: Measure | list[Measure]) -> np.ndarray:
-    """What an observer says of a measure, or of each of several."""
+    """What an observer says of a measure, or of each of several; of an estimate its value, without the error."""
     if isinstance(rho, list):
         return np.stack([observed(name, observer, one) for one in rho])
-    value = np.asarray(observer(rho))
+    said = observer(rho)
+    value = np.asarray(said.risk if isinstance(said, Estimate) else said)
     odd = value.dtype.kind not in "biuf"
     require(not odd, "observers must return numbers or arrays of numbers", [name], "return one array each")
     return value

@@ -72,6 +72,8 @@ def save_times(save: int | Sequence[float], t_end: float) -> list[float]:
         require(2 <= count <= MOST_SAVES, wanted, save, "try save=41")
         return [float(t) for t in np.linspace(0.0, t_end, count)]
     times = list(numbers_of("save", save, "save=41", "a whole number or a list of times"))
+    wanted = f"save times must increase within [0, {t_end:g}]"
     good = all(0 <= t <= t_end * (1 + 1e-12) for t in times)
-    require(good and times == sorted(times), f"save times must increase within [0, {t_end:g}]", times, "sort them")
+    require(good, wanted, times, "drop those outside, or raise t_end")
+    require(times == sorted(times), wanted, times, "sort them")
     return times if times[-1] >= t_end else [*times, float(t_end)]

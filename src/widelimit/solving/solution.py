@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
-from widelimit.arguments import path_of
+from widelimit.arguments import record_path
 from widelimit.errors import InputError, is_finite, is_whole, require
 from widelimit.frozen import Value, public_names
 from widelimit.measures import Cloud, Measure
@@ -90,11 +90,11 @@ class Solution:
 
     @property
     def error(self) -> np.ndarray:
-        """How far the risk may be off, (time,), or (replica, time); NaN in records that do not say.
+        """How far the risk may be off, (time,), or (replica, time); NaN where that was not measured.
 
         It covers the nodes, orders and draws that stand for the data law, those that were descended on by a twin on
-        half as many, and, with ``check`` of the method, the points or cells that carry ρ. It does not cover the step of
-        SGD and GD, which is part of what they are.
+        half as many, and the points, cells or steps that carry the limit, which need ``check`` of the method: without
+        it the error is NaN. It does not cover the step of SGD and GD, which is part of what they are.
         """
         return self.dataset["risk_error"].values if "risk_error" in self.dataset else np.full_like(self.risk, np.nan)
 
@@ -144,7 +144,7 @@ class Solution:
 
     @property
     def advice(self) -> str:
-        """What to do about an outcome other than "done", or about a step that looks too large; else empty."""
+        """What to do about an outcome other than "done", or about a step that is or looks too large; else empty."""
         return self.dataset.attrs["advice"]
 
     @property
@@ -184,8 +184,9 @@ class Solution:
         """The measure at the save time nearest to t, which must not lie beyond the last one."""
         self._require_single()
         last = self.times[-1] if len(self.times) else -1.0
-        good = is_finite(t) and 0 <= t <= last * (1 + 1e-9)
-        require(good, f"a time must lie within the saved ones, from 0 to {last:g}", t, "solve with a larger t_end")
+        wanted = f"a time must lie within the saved ones, from 0 to {last:g}"
+        require(is_finite(t) and t >= 0, wanted, t, f"try at({max(last, 0.0):g})")
+        require(t <= last * (1 + 1e-9), wanted, t, "solve with a larger t_end")
         if self.is_density:
             return density_in(self.dataset.sel(time=t, method="nearest"))
         names = tuple(str(c) for c in self.dataset["coordinate"].values)
@@ -202,11 +203,11 @@ class Solution:
         return self.dataset[names].to_dataframe().reset_index()
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write a NetCDF file, whole or not at all; its folder is made if need be. If the problem has
+        """Write a NetCDF file (.nc), whole or not at all; its folder is made if need be. If the problem has
         no form in a file, a warning says so: the record can then be loaded, but not run again."""
         if not self.dataset.attrs["spec"]:
             warnings.warn(self.dataset.attrs["spec_error"], UserWarning, stacklevel=2)
-        return write_record(path_of("save", path), {"/": self.dataset})
+        return write_record(record_path(path), {"/": self.dataset})
 
     def __repr__(self) -> str:
         risk = np.mean(self.risk[..., -1]) if len(self.times) else math.nan

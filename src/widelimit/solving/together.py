@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from widelimit.solving.adaptive import SmoothPlan
-from widelimit.solving.driver import Request, attributes_of, check_run, dataset_of, is_possible, times_of
+from widelimit.solving.driver import Request, attributes_of, checked_run, cut_step, dataset_of, is_possible, times_of
 from widelimit.solving.protocol import NeuronView, Run, State
 from widelimit.solving.recorder import OfNeurons, Saves
 from widelimit.solving.resuming import Stand
@@ -29,8 +29,7 @@ def ready(request: Request) -> Run:
     """The dynamics of a request with its start."""
     settings = request.settings
     run = request.ready(request.method, request.problem, settings.seed, settings.replicas)
-    check_run(request, run)
-    return run
+    return checked_run(request, run)
 
 
 def shape_of(request: Request, run: Run) -> Hashable:
@@ -140,6 +139,7 @@ def drive_together(requests: Sequence[Request], runs: Sequence[Run]) -> list[End
         if not team.alive.any():
             break
         error = team.errors(views, state) + (0.0 if twins is None else twins.moved(now, t, risk))
+        error += np.array([run.unknown for run in runs])
         kept = members[0].book.kept(np.asarray(views[0].theta(state)))
         for b in np.flatnonzero(team.alive):
             members[b].book.put(t, kept[b], risk[b], error[b])
@@ -191,5 +191,6 @@ def _ended(member: _Member, state: State, t: float, spent: float) -> Ended:
     run, saves = member.run, member.book.saves
     if not member.ended and run.falls and saves.ends_above:
         member.advice = f"the risk ends above its start, which a small step does not do: {run.advice}"
+    member.advice = member.advice or cut_step(member.request)
     here = Stand(member.last if member.ended else state, None, None, len(saves.times), t)
     return Ended(member, here, spent)

@@ -105,7 +105,11 @@ def _activation(sigma: Activation) -> Item:
 
 def _data_set(law: Empirical) -> Table:
     if not law.source:
-        raise _unwritable("the data law", f"one of {', '.join(WORDS['data law'])}", law)
+        raise InputError(
+            f"in a file the rows of a data set must come from a file, got {_short.repr(law)}: write them with "
+            "numpy.savez('data.npz', x=x, y=y) and name it as file = 'data.npz' (docs/spec.md), or keep this spec in "
+            "Python."
+        )
     return {"law": "empirical", **{name: _plain(name, part) for name, part in law.source if part is not None}}
 
 

@@ -247,7 +247,7 @@ def test_the_displacement_in_several_coordinates_is_the_optimal_plan():
     assert wl.observables.wasserstein(middle, two) == pytest.approx(0.7 * whole)
 
 
-def test_the_command_certifies_and_exits_with_two_on_bad_input(tmp_path, capsys):
+def test_the_command_certifies_and_exits_with_two_on_bad_input(tmp_path, capsys, monkeypatch):
     spec = wl.Spec(classes(40, 0.5), wl.GD(n=30, step=0.01), t_end=0.02, save=2)
     path = tmp_path / "case.toml"
     path.write_text(spec.to_toml(), encoding="utf-8")
@@ -255,6 +255,10 @@ def test_the_command_certifies_and_exits_with_two_on_bad_input(tmp_path, capsys)
     found = json.loads(capsys.readouterr().out)["certificates"]["gd"]
     assert found["rigorous"] and 0 < found["gap"] <= found["value"] + 1e-9 and "theorem" in found["sentence"]
     assert run(["certify", str(path), "--within", "a"]) == 2
+    monkeypatch.setattr("widelimit.dynamics.solve.solve", None)  # blocks are looked at before anything runs
+    for bounds in ("q=3", "w=-1"):
+        assert run(["certify", str(path), "--within", bounds]) == 2
+    assert "unknown block 'q'" in capsys.readouterr().err
     assert run(["certify", str(path), "--record", str(tmp_path / "none.nc")]) == 2
     assert "got" in capsys.readouterr().err
 

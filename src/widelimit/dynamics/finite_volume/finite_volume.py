@@ -154,7 +154,8 @@ def ready(method: FiniteVolume, problem: Problem, seed: int, replicas: int | Non
     view = CellView(land, problem.beta, Mass.density)
     coarser = replace(method, cells=max(4, len(masses) // 2), check=False)
     twin = ready(coarser, problem, seed, replicas) if method.check else None
-    return Run(Mass(grid, masses), advance, view, lambda t: t, advice, twin, TIMES)
+    unknown = 0.0 if method.check else math.nan
+    return Run(Mass(grid, masses), advance, view, lambda t: t, advice, twin, TIMES, unknown)
 
 
 def _complain(status: int, largest: float, method: FiniteVolume) -> None:

@@ -16,6 +16,7 @@ Reference: [jko98].
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from widelimit.dynamics.jko.entropic import entropic_run
@@ -40,6 +41,6 @@ def ready(method: JKO, problem: Problem, seed: int, replicas: int | None) -> Run
     scheme = quantile_run if len(names) == 1 else entropic_run
     run = (scheme if problem.is_noisy else point_run)(method, problem)
     if not method.check:
-        return run
+        return replace(run, unknown=math.nan)
     finer = replace(method, step=method.step / 2, check=False)
     return replace(run, twin=ready(finer, problem, seed, replicas), times=TIMES)

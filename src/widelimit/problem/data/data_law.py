@@ -96,6 +96,11 @@ class DataLaw(Value, ABC):
         return SAMPLES
 
     @property
+    def risk_name(self) -> str:
+        """What R is called in figures and tables."""
+        return "population risk"
+
+    @property
     def kept(self) -> int:
         """k, the number of kept coordinates, which come first."""
         return int(self.d)

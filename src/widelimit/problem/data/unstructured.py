@@ -20,7 +20,7 @@ from jax.typing import ArrayLike, DTypeLike
 
 from widelimit.arguments import array_of, require_seed
 from widelimit.errors import InputError, is_finite, require
-from widelimit.frozen import As, OfArrays, count, static, yes_or_no
+from widelimit.frozen import As, OfArrays, argument, count, static, yes_or_no
 from widelimit.problem.data.data_law import SAMPLES, DataLaw
 
 
@@ -37,14 +37,15 @@ class Empirical(OfArrays, DataLaw, eq=False):
     word: ClassVar[str] = "empirical"
 
     x: As[ArrayLike, np.ndarray]
-    y: As[ArrayLike, np.ndarray]
+    y: As[ArrayLike, np.ndarray] = argument(default=None)
     replacement: bool = yes_or_no(default=True)
     source: tuple[tuple[str, object], ...] = static(default=(), compare=False)
 
     def validate(self) -> None:
         """Arrays of finite numbers that fit together; they are copied and cannot be written."""
-        x = array_of("x of a data set", self.x, "(M, d)", "reshape it", finite=True).copy()
-        y = array_of("y of a data set", self.y, "(M,)", "reshape it", finite=True).copy()
+        rows = "give an array of one row for each example; spec files name a file of rows (docs/spec.md)"
+        x = array_of("x of a data set", self.x, "(M, d)", rows, finite=True).copy()
+        y = array_of("y of a data set", self.y, "(M,)", "give one label for each row", finite=True).copy()
         require(x.size > 0 and len(x) == len(y), "a data set needs finite numbers, x of shape (M, d) and y (M,)",
                 (x.shape, y.shape), "give one label for every row")  # fmt: skip
         x.flags.writeable = y.flags.writeable = False
@@ -65,6 +66,11 @@ class Empirical(OfArrays, DataLaw, eq=False):
     def arguments(self) -> Mapping[str, Any]:
         """The arguments that read the file, if the rows came from one; else the rows themselves."""
         return dict(self.source) or super().arguments
+
+    @property
+    def risk_name(self) -> str:
+        """R is a mean over the rows."""
+        return "risk on the given rows"
 
     @property
     def samples(self) -> int:

@@ -65,7 +65,7 @@ class Allowed(Frozen, eq=False):
 
 def allowed(problem: Problem, columns: Coordinates, theta: np.ndarray, within: Any) -> Allowed:
     """The neurons of a problem, within bounds; ``theta`` are those of ρ, which tell the values of fixed scalars."""
-    limits = _limits(columns, within)
+    limits = limits_of(columns, within)
     lower = np.full(columns.D, -math.inf)
     lower[columns.is_radius()] = 0.0
     upper = np.full(columns.D, math.inf)
@@ -79,7 +79,7 @@ def allowed(problem: Problem, columns: Coordinates, theta: np.ndarray, within: A
     return Allowed(jnp.asarray(lower), jnp.asarray(upper), jnp.asarray(ball), jnp.asarray(sphere), columns)
 
 
-def _limits(columns: Coordinates, within: Any) -> dict[str, float]:
+def limits_of(columns: Coordinates, within: Any) -> dict[str, float]:
     """The bounds of the blocks, checked."""
     good = within is None or isinstance(within, Mapping)
     require(good, "within must be a dictionary of bounds of blocks", within, 'try within={"a": 5.0}')

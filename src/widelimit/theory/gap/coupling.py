@@ -23,12 +23,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import xarray as xr
 
-from widelimit.arguments import functions_of, instance_of, path_of, require_flag, words_of
+from widelimit.arguments import functions_of, instance_of, record_path, require_flag, words_of
 from widelimit.dynamics.methods import GD, SGD, Method, NonlinearFlow, ParticleFlow
 from widelimit.dynamics.solve import Observer, solve
 from widelimit.errors import Interrupted, require, require_count, require_keywords, require_known, require_positive
@@ -49,7 +49,7 @@ ABSOLUTE = 1e-2  # that of small numbers, in units of the relative one
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The five dynamics on one coupling.
+    """The five dynamics on one coupling; its repr has the largest |gap| of each part, over times and replicas.
 
     dataset    risk (dynamics, [replica,] time); risk_gap, risk_gap_error, distance, max_distance
                (part, [replica,] time); test_gap (part, test, [replica,] time); w2 (dynamics, [replica,] time)
@@ -109,7 +109,7 @@ class Comparison:
     def save(self, path: str | os.PathLike) -> Path:
         """Write the gaps and all runs into one NetCDF file, whole or not at all; `load` gives them back."""
         return write_record(
-            path_of("save", path), {"/": self.dataset, **{name: s.dataset for name, s in self.solutions.items()}}
+            record_path(path), {"/": self.dataset, **{name: s.dataset for name, s in self.solutions.items()}}
         )
 
     def __repr__(self) -> str:
@@ -175,7 +175,12 @@ class Coupling:
     def method(self, problem: Problem, name: str) -> Method:
         """The method of a name of the chain; with noise, on the Brownian paths of GD."""
         n, noisy, points = self.n, problem.is_noisy, points_of(problem, self.points)
-        flow = {"rtol": self.rtol, "atol": ABSOLUTE * self.rtol, "noise_step": self.step, "substeps": SUBSTEPS}
+        flow: dict[str, Any] = {
+            "rtol": self.rtol,
+            "atol": ABSOLUTE * self.rtol,
+            "noise_step": self.step,
+            "substeps": SUBSTEPS,
+        }
         every: dict[str, Callable[[], Method]] = {
             "PDE": lambda: limit_method(problem, self.points, self.step),
             "ND": lambda: NonlinearFlow(n, self.coordinates, points, check=noisy, **flow),

@@ -21,7 +21,7 @@ from widelimit.measures import Cloud, Measure, uniform_cloud
 from widelimit.observables.distances import wasserstein
 from widelimit.potentials.landscapes import reduce
 from widelimit.problem.problem import Problem
-from widelimit.solving.recorder import Observer, density_in
+from widelimit.solving.recorder import Observer, density_in, observed
 from widelimit.solving.solution import Solution
 
 
@@ -97,7 +97,7 @@ def _statistics(
         cloud = _reduced(problem, solution, i)
         near = limit is not None and (not problem.is_noisy or len(problem.reduced_coordinates) == 1)
         far.append(wasserstein(cloud, _reduced(problem, limit, i)) if near else np.nan)  # type: ignore[arg-type]
-        values.append([float(test(cloud)) for test in tests.values()])
+        values.append([float(observed(name, test, cloud)) for name, test in tests.items()])
     return np.array(far), np.array(values).reshape(count, len(tests)).T
 
 

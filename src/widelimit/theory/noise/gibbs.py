@@ -69,9 +69,10 @@ class Gibbs:
     free_energy  F(ρ_*); for a sample with the estimated entropy, NaN in more than six coordinates
     gap          bound of the error of the free energy: primal minus dual value, and half the error of the risk; on a
                  quadrature also the mass that may lie outside its box, and the change of log Z when panels are searched
-                 for anew and get more nodes; NaN for a sample
+                 for anew and get more nodes; NaN for a sample; on a given grid it is that of the law on its cells,
+                 without the error of the grid
     error        of the risk: for a sample the standard error over independent runs, drift and bias of finite width;
-                 where nodes or draws stand for the data theirs; else 0
+                 where nodes or draws stand for the data theirs; NaN on a given grid, whose own is not measured; else 0
 
     >>> import widelimit as wl
     >>> law = wl.Gibbs(wl.Cloud([[1.0]], [1.0], ("r",)), None, risk=0.5, free_energy=0.7, gap=1e-9, beta=20.0)
@@ -115,7 +116,8 @@ def gibbs(
 
     points   nodes for each of one or two reduced coordinates (on either side of 0) when the search for panels begins;
              it adds as many as it needs (default 256 in one dimension, 80 in two)
-    on       a density, such as the last of a `FiniteVolume` run: the law on its cells, where that run comes to rest
+    on       a density, such as the last of a `FiniteVolume` run: the law on its cells, where that run comes to rest;
+             how far the grid is off is not measured
     n        neurons of each of the runs that draw from the law in more than two coordinates
     seed     of those runs
 
@@ -239,7 +241,8 @@ def _on_cells(here: Field, cells: Density, names: tuple[str, ...]) -> Gibbs:
     integrals = _integrals(here, cells.theta, cells.log_volumes.ravel())
     v = integrals.solve(np.zeros(len(integrals.fit.p)))
     weights, _ = integrals.weights(v)
-    return _result(here, integrals, v, replace(cells, masses=weights.reshape(cells.masses.shape)))
+    law = _result(here, integrals, v, replace(cells, masses=weights.reshape(cells.masses.shape)))
+    return replace(law, error=math.nan)
 
 
 def _result(here: Field, integrals: Integrals, v: np.ndarray, rho: Measure) -> Gibbs:
