@@ -20,7 +20,7 @@ from scipy import stats
 
 import widelimit as wl
 from widelimit.dynamics import block_layout, sgd
-from widelimit.dynamics.block_noise import Walk, block_noise, decays, variances
+from widelimit.dynamics.block_noise import Walk, block_noise, decays, inverse_of_lower, variances
 from widelimit.dynamics.noise_bridge import noise_at
 from widelimit.solving.clock import Chunk
 from widelimit.solving.placement import initial_neurons
@@ -202,3 +202,24 @@ def test_noisy_blocks_are_four_times_faster_than_the_plain_loop():
         return min(times) / steps
 
     assert seconds_per_step(True, 128) > 4 * seconds_per_step(False, 1024)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 16, 20, 33, 70, 128])
+def test_a_triangle_is_inverted_to_rounding_whatever_its_size(rows):
+    x = np.random.default_rng(rows).normal(size=(rows, 2 * rows))
+    lower = np.linalg.cholesky(x @ x.T)
+    inverse = np.asarray(inverse_of_lower(jnp.asarray(lower)))
+    assert np.abs(np.triu(inverse, 1)).max(initial=0) == 0
+    assert np.abs(inverse @ lower - np.eye(rows)).max() < 1e-14 * np.linalg.cond(lower)
+
+
+def test_noise_takes_no_triangular_solves_whose_threads_cost_more_than_they():
+    walk, _ = block()
+
+    def noise(key, m):
+        drawn = block_noise(key, walk, 30)
+        return drawn, noise_at(key, walk, drawn, m)
+
+    steps = str(jax.make_jaxpr(noise)(jax.random.key(0), 3))
+    assert "cholesky" in steps
+    assert "triangular_solve" not in steps

@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from widelimit.errors import InputError
 from widelimit.potentials.quadrature import ladder
-from widelimit.potentials.smoothing import smoothed
+from widelimit.potentials.smoothing import slopes, smoothed
 from widelimit.problem import activations as ac
 
 ORDER = 12
@@ -316,3 +316,16 @@ def test_a_kink_that_is_not_listed_is_refused_and_accepted_once_it_is_listed_or_
         ladder(ac.custom(bent, kinks=[], name="bent"))
     assert ladder(ac.custom(bent, kinks=[0.37])) == ladder(ac.custom(bent))
     assert ladder(ac.custom(bent))[-1] >= 10
+
+
+@pytest.mark.parametrize(("m", "s"), [(0.0, 0.5), (-2.0, 3.0), (7.0, 50.0), (100.0, 1e4), (-30.0, 0.0)])
+def test_slopes_of_erf_have_all_digits_of_the_first_up_to_the_highest_order_in_use(m, s):
+    c = mp.sqrt(1 + 2 * mp.mpf(s) ** 2)
+    x, order = mp.mpf(m) / c, 122
+    h = [mp.mpf(1), mp.sqrt(2) * x]
+    for k in range(1, order):
+        h.append((mp.sqrt(2) * x * h[k] - mp.sqrt(k) * h[k - 1]) / mp.sqrt(k + 1))
+    first, ratio = 2 / mp.sqrt(mp.pi) / c, -mp.sqrt(2) * s / c
+    exact = [float(first * mp.exp(-x * x) * ratio ** (k - 1) * h[k - 1] / mp.sqrt(k)) for k in range(1, order + 1)]
+    found = np.asarray(slopes(ac.erf, jnp.array(m), jnp.array(s), order))
+    assert np.abs(found - exact).max() < 1e-15 * float(first)

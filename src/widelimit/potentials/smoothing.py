@@ -11,6 +11,7 @@ Closed forms. Piecewise linear, z_j = (t_j − m)/s, no cancellation between far
     A_0 = σ(m) + s Σ_j δ_j ψ(|z_j|),      A_1 = s [σ'(m) + Σ_j δ_j sgn(z_j) Φ̄(|z_j|)]
     A_k = s Σ_j δ_j φ(z_j) h_{k−2}(z_j)/√(k(k−1))
 erf, with c² = 1 + 2s²:   A_k = (2/√π) (−1)^{k−1} (s/c)^k √(2^{k−1}/k) h_{k−1}(√2 m/c) e^{−m²/c²},  A_0 = erf(m/c)
+    B_{k+1} = −(2s/c²) [m B_k/√(k+1) + (k−1) s B_{k−1}/√(k(k+1))],   B_1 = (2/√π) e^{−m²/c²}/c
 sin, cos:                 A_k = s^k/√k! e^{−s²/2} σ^{(k)}(m)
 polynomial:               A_k = s^k/√k! Σ_j s^{2j} σ^{(k+2j)}(m)/(2^j j!)
 exp:                      A_k = s^k/√k! e^{m + s²/2}
@@ -33,7 +34,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.potentials import logistic
-from widelimit.potentials.hermite import hermite_sums, orthonormal_hermite
+from widelimit.potentials.hermite import hermite_sums
 from widelimit.potentials.normal import FAR, density, hinge, tail
 from widelimit.potentials.quadrature import mean_value, scaled_slopes
 from widelimit.problem.activations import (
@@ -124,13 +125,17 @@ def _(activation: ErrorFunction, m: Array, s: Array) -> Array:
 
 @slopes.register
 def _(activation: ErrorFunction, m: Array, s: Array, order: int) -> Array:
-    c = jnp.sqrt(1 + 2 * s * s)[..., None]
-    x = m[..., None] / c
-    k = jnp.arange(1, order + 1)
-    signs = jnp.where(k % 2 == 1, 1.0, -1.0)
-    powers = (math.sqrt(2) * s[..., None] / c) ** (k - 1) / c
-    h = orthonormal_hermite(math.sqrt(2) * x[..., 0], order - 1)
-    return 2 / math.sqrt(math.pi) * signs / jnp.sqrt(k) * powers * h * jnp.exp(-x * x)
+    q = 2 / (1 + 2 * s * s)
+    first = jnp.sqrt(2 * q / math.pi) * jnp.exp(-0.5 * q * m * m)
+    k = np.arange(1.0, order + 1)
+    factors = np.stack([1 / np.sqrt(k + 1), (k - 1) / np.sqrt(k * (k + 1))], axis=1)
+
+    def step(last: tuple[Array, Array], by: Array) -> tuple[tuple[Array, Array], Array]:
+        before, b = last
+        return (b, -q * s * (by[0] * m * b + by[1] * s * before)), b
+
+    _, found = jax.lax.scan(step, (jnp.zeros_like(first), first), jnp.asarray(factors))
+    return jnp.moveaxis(found, 0, -1)
 
 
 def _derivatives(activation: Polynomial | Sinusoid, m: Array, count: int) -> list[Array]:
