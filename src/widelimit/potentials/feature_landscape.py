@@ -76,15 +76,8 @@ class FeatureLandscape(Landscape, eq=False):
     def risk_error_of(self, points: Array, weights: Array) -> Array:
         """Standard error of the mean over sets of random nodes, or the distance to another landscape."""
         if self.sets == 1:
-            found, pairs = super().risk_error_of(points, weights), self.left_out
-            if self.order is None:
-                return found
-
-            def of_pairs(points: Array) -> Array:
-                load = weights * jnp.abs(self.penalty.columns.split(points)[0])
-                return load @ pairs(points) @ load
-
-            return found + each(of_pairs, points)
+            found = super().risk_error_of(points, weights)
+            return found if self.order is None else found + _left_out_of_risk(self, points, weights)
         parts = [self.on_nodes(nodes).risk_of(points, weights) for nodes in self.nodes_of_sets]
         return jnp.std(jnp.stack(parts), axis=0, ddof=1) / math.sqrt(self.sets) + self._risk_lost(points, weights)
 
@@ -104,7 +97,7 @@ class FeatureLandscape(Landscape, eq=False):
             return found
         columns, p = self.penalty.columns, np.asarray(weights)
         a, _, w = map(np.asarray, columns.split(points))
-        pairs, s = np.asarray(self.left_out(points)), np.linalg.norm(w, axis=1)
+        pairs, s = np.asarray(_left_out(self, points)), np.linalg.norm(w, axis=1)
         by_a, U = pairs @ (np.abs(a) * p), np.abs(np.outer(a, a)) * pairs
         slopes = np.tile((np.abs(a) * by_a * self.order / np.where(s > 0, s, 1.0))[:, None], len(columns.names))
         if "a" in columns.scalars:
@@ -245,6 +238,22 @@ class FeatureLandscape(Landscape, eq=False):
         return weighted(
             p * np.asarray(self.mean_features(points, weights))[:: len(self.fit.p) // len(nodes)], basis(nodes)
         )
+
+
+@jax.jit
+def _left_out(landscape: FeatureLandscape, theta: Array) -> Array:
+    return landscape.left_out(theta)
+
+
+@jax.jit
+def _left_out_of_risk(landscape: FeatureLandscape, points: Array, weights: Array) -> Array:
+    """∬ of what the orders left out may add to U."""
+
+    def of_pairs(points: Array) -> Array:
+        load = weights * jnp.abs(landscape.penalty.columns.split(points)[0])
+        return load @ landscape.left_out(points) @ load
+
+    return each(of_pairs, points)
 
 
 def weighted(values: np.ndarray, g: np.ndarray) -> np.ndarray:

@@ -54,13 +54,13 @@ def _next(x: Any, before: Any, last: Any, k: Any) -> Any:
 
 
 def angle_moment(k: int, d: float) -> float:
-    """M_k(d); 0 for odd k, and for every k > 0 at d = ∞.
+    """M_k(d), d may be traced; 0 for odd k, and for every k > 0 at d = ∞.
 
     >>> angle_moment(2, 40)
     0.025
     """
     if k == 0:
         return 1.0
-    if k % 2 or math.isinf(d):
+    if k % 2:
         return 0.0
     return math.prod((2 * j + 1) / (d + 2 * j) for j in range(k // 2))

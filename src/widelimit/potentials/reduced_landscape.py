@@ -44,6 +44,7 @@ from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
 LARGEST_ORDER = 60
+BEYOND = 0.1  # share of E σ² above that order, at most: a step has a twentieth there
 Orders = tuple[tuple[int, ...], ...]
 
 
@@ -104,9 +105,12 @@ class ReducedLandscape(FeatureLandscape, eq=False):
 
     @property
     def order(self) -> int | None:
-        """The first that is left out, if the series is cut short."""
-        last = sum(self.orders[-1])
-        return last + 2 if last >= LARGEST_ORDER and not isinstance(self.sigma, Polynomial) else None
+        """The first that is left out, if the series is cut short where what is left may be seen."""
+        first = sum(self.orders[-1]) + 2
+        if first <= LARGEST_ORDER or isinstance(self.sigma, Polynomial):
+            return None
+        seen = BEYOND * max(angle_moment(first, float(d)) for d in self.penalty.columns.directions)
+        return first if seen > self.tolerance else None
 
     def left_out(self, theta: Array) -> Array:
         """Σ_j p_j e_j e'_j max_g M, (n, n): E |corr|^k is at most that of the group with the fewest directions."""
@@ -119,7 +123,8 @@ class ReducedLandscape(FeatureLandscape, eq=False):
         square = mean_square(self.sigma, m, s) - jnp.sum(smoothed(self.sigma, last, m, s) ** 2, axis=-1)
         e = jnp.sqrt(jnp.maximum(square, 0.0))
         p = self.fit.p.reshape(s.shape[1], -1)[:, 0]
-        return max(angle_moment(last + 2, d) for d in columns.directions) * (e * p) @ e.T
+        most = jnp.max(jnp.stack([jnp.asarray(angle_moment(last + 2, d)) for d in columns.directions]))
+        return most * (e * p) @ e.T
 
     @property
     def kept_nodes(self) -> KeptNodes:

@@ -13,6 +13,7 @@ that is no expression is taken for smooth in several axes: what that costs is se
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import jax
@@ -20,9 +21,10 @@ import numpy as np
 
 from widelimit.integrals import integrate
 from widelimit.problem.activations.kinks import bisected, kinks_of_expression, kinks_of_function, switches
-from widelimit.problem.data.target import Opaque, Target, evaluate
+from widelimit.problem.data.target import Opaque, Target
 from widelimit.problem.expressions import Expression
 from widelimit.problem.grammar import VARIABLES
+from widelimit.problem.host_values import host_values
 
 SEEN = {2: 4096, 3: 512}  # intervals of the last of so many axes in which one change of sign is found
 ZERO = 1e-12  # every rule is cut at 0
@@ -65,7 +67,7 @@ def breaks_of(target: Target, k: int) -> Breaks:
         kinks = (
             kinks_of_function(target.function) if isinstance(target, Opaque) else kinks_of_expression(_plain(target))
         )
-        return Breaks(order, (_apart_from_zero(kinks),), (), narrow_edges(target, kinks))
+        return Breaks(order, (_apart_from_zero(kinks),), (), narrow_edges(target, tuple(kinks)))
     if isinstance(target, Opaque):
         return Breaks(order, ((),) * k, ())
     found = switches(target)
@@ -77,7 +79,8 @@ def breaks_of(target: Target, k: int) -> Breaks:
     return Breaks((*(i for i in order if i != last), last), fixed, tuple(f for f, a in oblique if last in a))
 
 
-def narrow_edges(target: Target, kinks: Iterable[float]) -> tuple[float, ...]:
+@lru_cache(maxsize=64)
+def narrow_edges(target: Target, kinks: tuple[float, ...]) -> tuple[float, ...]:
     """Edges of panels between which E h and E h² of one normal coordinate are resolved, where wide panels do not do it.
 
     >>> from widelimit.problem.expressions import expression
@@ -86,8 +89,8 @@ def narrow_edges(target: Target, kinks: Iterable[float]) -> tuple[float, ...]:
     """
 
     def terms(z: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            y = np.asarray(evaluate(target, z[:, None]), float)
+        with jax.ensure_compile_time_eval():
+            y = host_values(target, z[:, None])
         density = np.exp(-z * z / 2)
         return np.stack([y * density, y * y * density], axis=1)
 

@@ -39,6 +39,8 @@ from widelimit.problem.data.nodes import (
     symmetric_rule,
 )
 from widelimit.problem.data.target import Target, evaluate, polynomial_terms
+from widelimit.problem.expressions import Expression
+from widelimit.problem.host_values import host_values
 
 PER_AXIS = {1: 64, 2: 32, 3: 12}
 MOST_PER_AXIS = {1: 4096, 2: 256, 3: 48}
@@ -189,7 +191,7 @@ def _with_edges(cuts: np.ndarray, reach: float, count: int) -> np.ndarray:
 
 def _moments(target: Target, rule: Rule) -> np.ndarray:
     """E y and E y²; 0 for a target that is none, which is refused where it is used."""
-    y = np.asarray(evaluate(target, rule[0]), float)
+    y = np.asarray((host_values if isinstance(target, Expression) else evaluate)(target, rule[0]), float)
     if y.shape != rule[1].shape or not np.isfinite(y).all():
         return np.zeros(2)
     return np.array([rule[1] @ y, rule[1] @ y**2])
