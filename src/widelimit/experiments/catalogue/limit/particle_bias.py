@@ -74,5 +74,5 @@ PARTICLE_BIAS = CatalogueEntry(
               1.0, "theory", "near", 0.15, "the splitting step is off by a percent, the rest is the draws",
               "half or twice: noise of the wrong strength"),
     ),
-    Seconds(48, 120), measure,
+    Seconds(48, 500), measure,
 )  # fmt: skip

@@ -101,6 +101,6 @@ DECONVOLUTION = CatalogueEntry(
         Claim("as many", "m = 10 gets there more often than m = 5: difference of the shares.", "numerical part", 0.2,
               "recalled", "at least", 0.0, "a fifth is seen in a figure", "the number of particles does not matter"),
     ),
-    Seconds(9, 120), measure,
+    Seconds(9, 650), measure,
     deviations=("no penalty, so that the minimum is 0 and known",),
 )  # fmt: skip

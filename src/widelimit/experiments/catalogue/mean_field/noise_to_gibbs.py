@@ -82,5 +82,5 @@ NOISE_TO_GIBBS = CatalogueEntry(
         Claim("cost", "E(ρ_*) − inf E falls like D/β: exponent.", "Theorem 4: R(ρ_*) ≤ inf R + CD/β", 1.0, "theory",
               "near", 0.1, "D/β and its root are five times as far apart", "the exponent 1/2"),
     ),
-    Seconds(48, 120), measure,
+    Seconds(48, 340), measure,
 )  # fmt: skip

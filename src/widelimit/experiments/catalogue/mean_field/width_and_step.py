@@ -76,7 +76,7 @@ def _gaps(found: Rates, part: str) -> np.ndarray:
 WIDTH_AND_STEP = CatalogueEntry(
     "mmm19-width", "mmm19", "the width that is enough does not grow with d, and the step shrinks like 1/d",
     (
-        Parameter("d", (20.0, 80.0, 320.0), "chosen", quick=(20.0, 80.0)), Parameter("t_end", 0.5, "chosen"),
+        Parameter("d", (20.0, 80.0, 320.0), "chosen", quick=(20.0, 40.0, 80.0)), Parameter("t_end", 0.5, "chosen"),
         Parameter("wide_d", (20.0, 80.0), "chosen", quick=(20.0,)),
         Parameter("N", (16.0, 32.0, 64.0, 128.0, 256.0), "chosen", quick=(8.0, 16.0, 32.0)),
         Parameter("eps", (0.0005, 0.001, 0.002), "chosen", quick=(0.002, 0.005, 0.01)),
