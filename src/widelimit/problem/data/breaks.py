@@ -130,8 +130,7 @@ def _changes(f: Expression, axis: int, z: np.ndarray, reach: np.ndarray) -> np.n
     def positive(rows: np.ndarray, t: np.ndarray) -> np.ndarray:
         at = z[rows].copy()
         at[:, axis] = t
-        with jax.ensure_compile_time_eval():
-            return np.asarray(f(at) > 0)
+        return host_values(f, at) > 0
 
     everywhere = np.repeat(np.arange(len(z)), seen + 1)
     signs = positive(everywhere, grid.ravel()).reshape(grid.shape)
