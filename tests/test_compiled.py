@@ -30,7 +30,8 @@ def ran(tmp_path, **variables):
 def test_a_second_process_finds_what_the_first_compiled_and_a_broken_file_is_compiled_again(tmp_path):
     first, second = ran(tmp_path), ran(tmp_path)
     folder = tmp_path / ".cache" / "widelimit" / "compiled"
-    assert first[1] == 0 and second[1] > 0 and second[0] == first[0] and second[2] == str(folder)
+    assert second[1] > 2 * first[1] + 5  # the first process meets two of its own small functions again
+    assert second[0] == first[0] and second[2] == str(folder)
     for entry in folder.iterdir():
         entry.write_bytes(b"broken")
     assert ran(tmp_path)[0] == first[0]
@@ -42,5 +43,6 @@ def test_the_user_decides_where_they_are_kept(tmp_path, choice):
     (tmp_path / "file").write_text("")
     target = {"off": "off", "elsewhere": str(tmp_path / "there"), "a file": str(tmp_path / "file" / "below")}[choice]
     _, hits, folder = ran(tmp_path, WIDELIMIT_CACHE=target)
-    assert hits == 0 and not (tmp_path / ".cache").exists()
+    assert not (tmp_path / ".cache").exists()
     assert folder == (target if choice == "elsewhere" else "None")
+    assert any((tmp_path / "there").glob("*")) if choice == "elsewhere" else hits == 0

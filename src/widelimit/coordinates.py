@@ -8,6 +8,8 @@ d_g   directions   behind each radius; they matter where noise or volumes do
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -15,6 +17,8 @@ from jax.typing import ArrayLike
 
 from widelimit.errors import require
 from widelimit.frozen import Frozen, static
+
+Rows = TypeVar("Rows", Array, np.ndarray)
 
 
 class Coordinates(Frozen):
@@ -74,11 +78,13 @@ class Coordinates(Frozen):
         """Which columns are radii, (D,)."""
         return np.arange(self.D) >= self.first_radius
 
-    def split(self, theta: Array) -> tuple[Array, Array, Array]:
-        """a (n,), b (n,) with 1 and 0 where absent, and the remaining columns: w, or u and the radii."""
+    def split(self, theta: Rows) -> tuple[Rows, Rows, Rows]:
+        """a (n,), b (n,) with 1 and 0 where absent, and the remaining columns: w, or u and the radii; of an array of
+        NumPy as arrays of NumPy."""
         columns = dict(zip(self.scalars, theta.T[: len(self.scalars)], strict=True))
-        a = columns.get("a", jnp.ones(theta.shape[0], theta.dtype))
-        b = columns.get("b", jnp.zeros(theta.shape[0], theta.dtype))
+        of: Any = np if isinstance(theta, np.ndarray) else jnp
+        a = columns.get("a", of.ones(theta.shape[0], theta.dtype))
+        b = columns.get("b", of.zeros(theta.shape[0], theta.dtype))
         return a, b, theta[:, len(self.scalars) :]
 
     def reduce(self, rows: ArrayLike) -> Array:

@@ -124,6 +124,7 @@ def draw(key, n):
     return x, x[:, 0] * x[:, 1]
 
 
+@pytest.mark.more
 def test_a_sampler_trains_and_states_the_error_of_its_risk():
     case = problem(wl.data.sampler(draw, 3, samples=500))
     solution = wl.solve(case, wl.SGD(N, 0.01), 0.5, save=2)

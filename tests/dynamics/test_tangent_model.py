@@ -34,7 +34,7 @@ def exact(alpha, n, t, ridge=0.0):
     return theta + delta.reshape(theta.shape), np.asarray(f0) + J @ delta
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("alpha", "ridge"), [(1.0, 0.0), (3.0, 0.2)])
 def test_the_flow_is_the_exponential_of_a_matrix(alpha, ridge):
     problem = replace(PROBLEM, alpha=alpha, ridge=ridge)

@@ -222,9 +222,8 @@ def test_the_reduced_landscape_carries_a_move_itself():
     neuron = wl.neurons.ridge("ramp", outer="trained", bias="trained")
     start = wl.initial.gaussian(0.4, a=1.0, b=0.0)
     reduced = wl.landscape(wl.Problem(wl.data.gaussian_classes(D, 0.6), neuron, start), reduced=True, tolerance=1e-3)
-    rows, p, seen = jnp.ones((3, 3)), jnp.full(3, 1 / 3), []
-    reduced.carry(rows, p, lambda land, theta: seen.append(land) or theta)
-    assert len(seen) == 1 and seen[0] is reduced
+    rows, p = jnp.ones((3, 3)), jnp.full(3, 1 / 3)
+    assert reduced.near(rows, p) is reduced and reduced.better(rows, p) is None
 
 
 def test_classes_with_proportional_covariances_share_a_family():

@@ -54,25 +54,14 @@ def test_nodes_that_are_given_stay_and_their_error_is_stated():
 def test_neurons_move_on_a_landscape_that_resolves_them():
     land = wl.landscape(problem(wl.data.single_index(math.inf, "z")), reduced=True)
     far, near = land.rows([1.0, 0.3, 0.1, 1.0]), land.rows([1.0, 0.3, 1.0, 0.05])
-    seen = []
-
-    def to(end):
-        def move(used, theta):
-            seen.append(used.size)
-            return end
-
-        return move
-
     weights = np.ones(1)
-    land.carry(far, weights, to(far))
-    assert seen == [land.size]
-    land.carry(far, weights, to(near))
-    assert seen[1] == land.size and seen[-1] > land.size  # the move begins again where its end asks for more
+    assert land.near(far, weights) is land and land.better(far, weights) is None
+    assert land.better(near, weights).size > land.size  # the move begins again where its end asks for more
 
 
 def test_an_array_is_compared_with_the_finer_landscape_once(monkeypatch):
-    calls, measured = [], landscape._disagreement
-    monkeypatch.setattr(landscape, "_disagreement", lambda *given: calls.append(given[-1]) or measured(*given))
+    calls, measured = [], landscape.disagreement
+    monkeypatch.setattr(landscape, "disagreement", lambda *given: calls.append(given[-1]) or measured(*given))
     land = wl.landscape(problem(wl.data.single_index(math.inf, "z")), reduced=True)
     far, near = land.rows([1.0, 0.3, 0.1, 1.0]), land.rows([1.0, 0.3, 1.0, 0.05])
     assert land.in_motion(far) is land.in_motion(far, 10.0) is land and len(calls) == 1

@@ -79,6 +79,8 @@ def test_two_rules_that_agree_by_chance_do_not_hide_an_error():
     theta = np.array([[size * c, size * s, r]])
     off = abs(float(land.V(theta)[0]) - V)
     assert 1e-6 < off <= land.errors(theta).V[0] < 30 * off
+    assert land.risk_error(theta) == pytest.approx(land.errors(theta).risk, rel=1e-3)
+    assert land.risk_error(theta) > off  # R = R# + 2V + U
 
 
 def circle(angle: float) -> tuple[float, float]:
@@ -109,6 +111,7 @@ def test_a_bend_on_a_sphere():
     assert 1e-8 < off <= land.errors(theta).V[0] < 100 * off
 
 
+@pytest.mark.more
 def test_a_bend_on_the_cut_itself_has_no_error():
     found = land_of(wl.data.multi_index(math.inf, 2, "1 + z1*z2"), "relu").errors(np.array([[3.0, 0.0, 0.0]]))
     assert found.V[0] < 1e-10 and found.U[0, 0] < 1e-10

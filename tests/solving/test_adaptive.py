@@ -16,9 +16,10 @@ from widelimit.dynamics.rules import rules_of
 from widelimit.dynamics.solve import DYNAMICS
 from widelimit.errors import GaveUp
 from widelimit.solving import adaptive
-from widelimit.solving.adaptive import STABLE, Adaptive, Reached, SchemeChoice, SmoothPlan, Solver, Span
+from widelimit.solving.adaptive import Adaptive, Reached, SmoothPlan, Solver, Span
 from widelimit.solving.progress import silent
 from widelimit.solving.rosenbrock import Rodas
+from widelimit.solving.scheme_choice import STABLE, SchemeChoice
 
 KINKED = wl.activations.piecewise_linear([(0.0, -2.5), (0.5, -4.0), (1.5, 7.5)])
 
@@ -82,7 +83,7 @@ jax.tree_util.register_pytree_node(Wave, lambda wave: ((), None), lambda *_: Wav
 @pytest.mark.more
 def test_a_radius_leaves_the_origin_when_the_force_turns_outwards():
     """r = 0.3 − sin t until it is 0, then 0 until cos t = 0, then 1 − sin t."""
-    begun = Reached(jnp.array([[0.3], [2.0]]), jnp.zeros(()), jnp.zeros((), int))
+    begun = Reached.begun(jnp.array([[0.3], [2.0]]), Span(0.0, 1.5))
     held = Adaptive(Wave(), Solver(1e-8, 1e-10, False)).move(begun, None, Span(0.0, 1.5)).state
     ends = Adaptive(Wave(), Solver(1e-8, 1e-10, False)).move(begun, None, Span(0.0, 3.0)).state
     np.testing.assert_allclose(held[:, 0], [0.0, 2 - math.sin(1.5)], rtol=0, atol=1e-8)
@@ -254,9 +255,9 @@ def test_a_replica_that_has_arrived_does_not_stop_the_others():
     """A call in which the first of two replicas was at the end before: it takes no step, and that is no failure."""
     plan = SmoothPlan(lambda start, stop: iter(()), None, 2, scheme=SchemeChoice(stiff=True))
     before, span = np.array([5.0, 2.0]), Span(0.0, 5.0)
-    assert plan._pace(Reached(None, np.array([5.0, 3.5]), np.array([0, 6])), before, span, 6) == 0.25
+    assert plan._pace(Reached(None, np.array([5.0, 3.5]), np.array([0, 6]), np.zeros(2)), before, span, 6) == 0.25
     with pytest.raises(GaveUp, match="gave up"):
-        plan._pace(Reached(None, np.array([5.0, 2.0]), np.array([0, 0])), before, span, 6)
+        plan._pace(Reached(None, np.array([5.0, 2.0]), np.array([0, 0]), np.zeros(2)), before, span, 6)
 
 
 @pytest.mark.slow
@@ -276,3 +277,41 @@ def test_calls_of_few_steps_get_as_far_as_long_ones(monkeypatch):
         pieces, many = solved()
         np.testing.assert_allclose(pieces, whole, rtol=0, atol=1e-6)
         assert many < 1.5 * steps
+
+
+def test_a_leg_goes_on_with_the_step_of_the_one_before():
+    """Once steps are longer than the time between two saves, each save costs one."""
+    problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    method = wl.ParticleFlow(3, "reduced", stiff=False, rtol=1e-5, atol=1e-7)
+    run = DYNAMICS[wl.ParticleFlow](method, problem, 0, None)
+    state, taken = run.state, [0]
+    for k in range(20):
+        state = run.advance(state, k / 20, (k + 1) / 20, silent)
+        taken.append(run.memory.steps)
+    assert np.diff(taken)[10:].tolist() == [1] * 10
+
+
+def test_a_step_that_was_cut_at_a_save_does_not_shorten_those_after_it():
+    """The last step before a save is a thousandth of a usual one; the next leg begins with a usual one."""
+    problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("erf"), wl.initial.gaussian(1.0))
+    flow = Adaptive(flow_of(problem, 3), Solver(1e-5, 1e-7, stiff=False))
+    move = adaptive.compiled(Adaptive.move, "alone")
+
+    def leg(begun, stop):
+        return move(flow, begun, None, Span(float(begun.at), stop))
+
+    start = Reached.begun(jnp.array([[0.5], [1.0], [1.5]]), Span(0.0, 1.0), step=0.01)
+    first = leg(start, 0.01)
+    second = leg(first, 0.01 + float(first.step) * 1.001)  # one step, and a thousandth of it
+    assert int(second.steps) == 2 and float(second.step) >= float(first.step)
+
+
+@pytest.mark.parametrize("beta", [math.inf, 10.0])
+def test_a_velocity_is_compiled_once_for_all_stages(monkeypatch, beta):
+    """Compiling it is most of the time of a first run; it stands in a loop."""
+    start = wl.initial.gaussian(1.0)
+    problem = wl.Problem(wl.data.gaussian_classes(11, 0.5), wl.neurons.ridge("erf"), start, ridge=0.1, beta=beta)
+    traced, velocity = [], Interacting.velocity
+    monkeypatch.setattr(Interacting, "velocity", lambda self, *rest: traced.append(1) or velocity(self, *rest))
+    wl.solve(problem, wl.ParticleFlow(5), t_end=0.01, save=2)
+    assert 1 <= len(traced) <= 2  # JAX may trace the body of a loop twice

@@ -21,7 +21,7 @@ import json
 import jax, jax.numpy as jnp, numpy as np
 import widelimit as wl
 from widelimit.dynamics import particle_flow
-from widelimit.solving.adaptive import Adaptive, Reached
+from widelimit.solving.adaptive import Adaptive, Reached, Span
 from widelimit.solving.devices import at_work, mesh_of, spread
 from widelimit.solving.replicas import compiled
 
@@ -70,7 +70,7 @@ found["resumed"] = np.array_equal(resumed.dataset["final"], wl.solve(given, meth
 mesh = mesh_of(2)
 run = spread(particle_flow.ready(wl.ParticleFlow(MANY, "reduced"), SMOOTH, 0, None), mesh)
 leg = next(run.plan.legs(0.0, 0.1))
-begun = Reached(run.state, jnp.zeros(()), jnp.zeros((), int))
+begun = Reached.begun(run.state, Span(0.0, 1.0))
 with at_work(mesh):
     move = compiled(Adaptive.move, "alone").lower(leg.dynamics.by(False), begun, None, leg.numbers).compile()
     after = move(leg.dynamics.by(False), begun, None, leg.numbers).state

@@ -186,8 +186,8 @@ def test_divergence_can_be_returned_instead_of_raised(exploded):
 
 
 def test_a_solver_that_gives_up_stops_with_advice_and_keeps_what_it_reached(monkeypatch):
-    monkeypatch.setattr(adaptive, "MAX_STEPS", 2)
-    monkeypatch.setattr(adaptive, "STEPS_PER_CALL", {False: 2, True: 2})  # read when these shapes are compiled, here
+    monkeypatch.setattr(adaptive, "MAX_STEPS", 6)
+    monkeypatch.setattr(adaptive, "STEPS_PER_CALL", {False: 6, True: 6})  # read when these shapes are compiled, here
     method = wl.ParticleFlow(3, stiff=False)
     with pytest.raises(wl.Stopped, match=r"ParticleFlow stopped .*last good time t = 0.001\): .* gave up") as caught:
         wl.solve(problem(d=4), method, 50.0, save=[0.0, 0.001, 50.0])

@@ -67,7 +67,7 @@ QUICK = ("reduced GD", "NonlinearFlow")
 CASES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OTHERS]
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("name", CASES)
 def test_the_first_replica_of_every_dynamics_is_the_run_without_and_the_others_differ(name):
     method, beta = OTHERS[name]
@@ -91,6 +91,7 @@ def test_observers_see_one_replica_at_a_time(many):
     np.testing.assert_array_equal(many.dataset["all"], theta)
 
 
+@pytest.mark.more
 def test_replicas_survive_the_disk(many, tmp_path):
     again = wl.load(many.save(tmp_path / "many.nc"))
     xr.testing.assert_identical(again.dataset, many.dataset)

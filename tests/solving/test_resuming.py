@@ -10,7 +10,7 @@ import xarray as xr
 
 import widelimit as wl
 from widelimit.interfaces.cli import run
-from widelimit.solving.adaptive import SchemeChoice
+from widelimit.solving.scheme_choice import SchemeChoice
 
 NOISY = {"beta": 20.0}
 RUNS = {
@@ -76,7 +76,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(name, tmp_path):
 
 
 def test_what_a_solver_has_chosen_is_recalled_whole():
-    chosen, other = SchemeChoice(True, True, 0.1, waits=3, pause=16), SchemeChoice()
+    chosen, other = SchemeChoice(True, True, 0.1, waits=3, pause=16, step=0.02), SchemeChoice()
     other.restore(chosen.recall())
     assert other == chosen
 

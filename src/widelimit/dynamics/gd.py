@@ -35,7 +35,7 @@ from widelimit.solving.replicas import MANY, Leg, Plan, mapping_of
 from widelimit.solving.streams import streams
 
 STEPS_PER_CALL = 64  # compiled together; after each call progress is reported and the landscape certified again
-LEAPT_PER_CALL = 512  # the same where many steps are one leap
+LEAPT_PER_CALL = 4096  # the same where many steps are one leap
 
 
 class Descent(Frozen, eq=False):

@@ -26,7 +26,7 @@ from jax import Array
 
 from widelimit.solving.clock import Chunk
 
-LEAST, FIRST = 6, 128  # steps of a half leap: shorter ones cost more than the steps, and the first that is tried
+LEAST, FIRST = 6, 512  # steps of a half leap: shorter ones cost more than the steps, and the first that is tried
 PLAIN = 32  # steps one by one before a leap is tried again
 Force = Callable[[Array], Array]
 

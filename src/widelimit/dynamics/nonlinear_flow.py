@@ -33,12 +33,13 @@ from widelimit.potentials.curvature import inverted
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
-from widelimit.solving.adaptive import NOT_FINITE, SchemeChoice, SmoothPlan, Solver, smooth_legs
+from widelimit.solving.adaptive import NOT_FINITE, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
 from widelimit.solving.flows import HalfKick, NoiseGrid, Solve, noisy_legs
 from widelimit.solving.placement import halved_points, initial_neurons, initial_points
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan
+from widelimit.solving.scheme_choice import SchemeChoice
 from widelimit.solving.streams import stream, streams
 
 State = tuple[Array, Array]  # points, tracers

@@ -29,12 +29,13 @@ from widelimit.frozen import Frozen
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
-from widelimit.solving.adaptive import NOT_FINITE, SchemeChoice, SmoothPlan, Solver, smooth_legs
+from widelimit.solving.adaptive import NOT_FINITE, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
 from widelimit.solving.flows import HalfKick, NoiseGrid, Solve, noisy_legs
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan, mapping_of
+from widelimit.solving.scheme_choice import SchemeChoice
 from widelimit.solving.streams import streams
 
 Kicked = tuple[Array, Array]  # neurons, and what is left of the normals of the step

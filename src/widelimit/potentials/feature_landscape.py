@@ -25,7 +25,8 @@ from jax import Array
 from widelimit.frozen import static
 from widelimit.potentials.chunks import by_chunks, sum_chunks
 from widelimit.potentials.curvature import Curvature, dense
-from widelimit.potentials.landscape import Landscape, Rho, all_of, each
+from widelimit.potentials.landscape import Landscape, Rho, each
+from widelimit.potentials.landscape_values import all_of
 from widelimit.potentials.least_squares import LeastSquares
 from widelimit.potentials.refinement import ROUNDING, SAFETY, Errors
 
@@ -96,7 +97,7 @@ class FeatureLandscape(Landscape, eq=False):
         if self.order is None:
             return found
         columns, p = self.penalty.columns, np.asarray(weights)
-        a, _, w = map(np.asarray, columns.split(points))
+        a, _, w = columns.split(np.asarray(points))
         pairs, s = np.asarray(_left_out(self, points)), np.linalg.norm(w, axis=1)
         by_a, U = pairs @ (np.abs(a) * p), np.abs(np.outer(a, a)) * pairs
         slopes = np.tile((np.abs(a) * by_a * self.order / np.where(s > 0, s, 1.0))[:, None], len(columns.names))

@@ -31,14 +31,31 @@ from widelimit.errors import is_number, require, shortened
 from widelimit.frozen import Frozen, argument, static
 from widelimit.measures import Density, Measure
 from widelimit.potentials.beyond_rules import Lost, with_lost
-from widelimit.potentials.chunks import all_finite, one_by_one
+from widelimit.potentials.chunks import one_by_one
 from widelimit.potentials.curvature import Curvature, dense
-from widelimit.potentials.refinement import AFFORDABLE, EXACT, HEADROOM, MOVING, ROUNDING, SAFETY, Errors, Refinement
+from widelimit.potentials.landscape_values import (
+    all_of,
+    compiled_energy,
+    compiled_external,
+    compiled_pair,
+    compiled_psi,
+    disagreement,
+)
+from widelimit.potentials.refinement import (
+    AFFORDABLE,
+    EXACT,
+    HEADROOM,
+    MOVING,
+    ROUNDING,
+    SAFETY,
+    Errors,
+    Refinement,
+    may_agree_by_chance,
+)
 from widelimit.problem.regularisers import Penalty
 
 Rho = Measure | ArrayLike
 Found = TypeVar("Found")
-Move = Callable[["Landscape", Array], Array]
 NO_ERROR = Errors(np.zeros(()), np.zeros(()), np.zeros(()), 0.0)
 
 
@@ -87,17 +104,17 @@ class Landscape(Frozen, ABC, eq=False):
     def V(self, theta: ArrayLike) -> Array:
         """V(θ) = −E y σ*(x; θ), (n,)."""
         rows = self.rows(theta)
-        return _external(self.resolving(rows), rows)
+        return compiled_external(self.resolving(rows), rows)
 
     def U(self, theta: ArrayLike, other: ArrayLike) -> Array:
         """U(θ, θ') = E σ*(x; θ) σ*(x; θ'), (n, n')."""
         rows, others = self.rows(theta), self.rows(other)
-        return _pair(self.resolving(rows).resolving(others), rows, others)
+        return compiled_pair(self.resolving(rows).resolving(others), rows, others)
 
     def psi(self, theta: ArrayLike, rho: Rho) -> Array:
         """Ψ(θ; ρ), half the first variation of the risk, with the regulariser, (n,)."""
         rows, (points, weights) = self.rows(theta), self.measure(rho)
-        return _psi(self.resolving(rows).resolving(points), rows, points, weights)
+        return compiled_psi(self.resolving(rows).resolving(points), rows, points, weights)
 
     def grad_psi(self, theta: ArrayLike, rho: Rho) -> Array:
         """∇_θ Ψ(θ; ρ), (n, D)."""
@@ -113,7 +130,7 @@ class Landscape(Frozen, ABC, eq=False):
         """E(ρ) = ½ R(ρ) + λ ∫ v dρ."""
         points, weights = self.measure(rho)
         land = self.resolving(points)
-        return float(land.risk_of(points, weights) / 2 + weights @ land.penalty(points))
+        return float(compiled_energy(land, land.risk_of(points, weights), points, weights))
 
     def free_energy(self, rho: Density, beta: float) -> float:
         """F(ρ); without noise the energy alone."""
@@ -124,7 +141,15 @@ class Landscape(Frozen, ABC, eq=False):
     def risk_error(self, rho: Rho) -> float:
         """How far R(ρ) may be off."""
         points, weights = self.measure(rho)
-        return float(self.resolving(points).risk_error_of(points, weights))
+        return float(self.risk_error_on(self.climbing(points), points, weights))
+
+    def risk_error_on(self, lands: list[Landscape], points: Array, weights: Array) -> Array:
+        """How far R may be off on the last of landscapes that `climbing` found."""
+        found = lands[-1].risk_error_of(points, weights)
+        if not may_agree_by_chance(lands, disagreement, points, self.tolerance):
+            return found
+        one, other = (land.risk_of(points, weights) for land in lands[-2:])
+        return jnp.maximum(found, SAFETY * jnp.abs(one - other))
 
     def risk_error_of(self, points: Array, weights: Array) -> Array:
         """How far `risk_of` may be off, for points (n, D), or of every replica (R, n, D); 0 if below the tolerance."""
@@ -159,11 +184,11 @@ class Landscape(Frozen, ABC, eq=False):
     def errors(self, rho: Rho) -> Errors:
         """How far `V`, `U`, `grad_psi` and `risk` may be off at the points of ρ, in the field of ρ."""
         points, weights = self.measure(rho)
-        *coarser, land = self.climbing(points)
-        found = land.errors_at(points, weights)
-        if not coarser or land.other is None or float(_disagreement(land, land.other, points)) <= self.tolerance:
+        lands = self.climbing(points)
+        found = lands[-1].errors_at(points, weights)
+        if not may_agree_by_chance(lands, disagreement, points, self.tolerance):
             return found
-        pair = (all_of(one, points, weights) for one in (coarser[-1], land))  # kinks: two rules may agree by chance
+        pair = (all_of(land, points, weights) for land in lands[-2:])
         return Errors(*(np.maximum(own, SAFETY * np.abs(a - b)) for own, a, b in zip(found, *pair, strict=True)))
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
@@ -193,11 +218,15 @@ class Landscape(Frozen, ABC, eq=False):
     def climbing(self, theta: Array, allowed: float | None = None, most: float = math.inf) -> list[Landscape]:
         """This landscape and its finer ones up to that of `resolving`."""
         bound = self.tolerance if allowed is None else allowed
-        return until_two_agree(self.refinement.climbed(self, _disagreement, theta, most), bound).value
+        return until_two_agree(self.refinement.climbed(self, disagreement, theta, most), bound).value
 
     def in_motion(self, theta: Array, headroom: float = 1.0) -> Landscape:
         """The landscape neurons move on, and their risk is taken on: as accurate as solvers are, where affordable."""
         return self.resolving(theta, MOVING / headroom, AFFORDABLE)
+
+    def moving_risk_error(self, points: Array, weights: Array) -> Array:
+        """How far the risk on that landscape may be off, a number or (R,)."""
+        return self.risk_error_on(self.climbing(points, MOVING, AFFORDABLE), points, weights)
 
     @jax.jit
     def gradient(self, theta: Array, points: Array, weights: Array) -> Array:
@@ -223,17 +252,17 @@ class Landscape(Frozen, ABC, eq=False):
         columns = jax.lax.map(lambda unit: linear(unit.reshape(theta.shape)), jnp.eye(theta.size))
         return dense(jnp.moveaxis(columns, 0, -1).reshape(*theta.shape, *theta.shape))
 
-    def carry(self, theta: Array, weights: Array, move: Move) -> Array:
-        """θ after ``move(landscape, θ)``, on the cheapest landscape that is accurate at both ends of the move.
+    def near(self, theta: Array, weights: Array) -> Landscape:
+        """The cheapest landscape that is accurate around θ, to begin a move on.
 
         theta   (n, D), or (R, n, D) with replicas, the worst of which decides; values, not traced arrays
         """
-        land = self.in_motion(theta, HEADROOM)
-        moved = move(land, theta)
-        while all_finite(moved) and (better := land.in_motion(moved)) is not land:
-            land = better
-            moved = move(land, theta)
-        return moved
+        return self.in_motion(theta, HEADROOM)
+
+    def better(self, moved: Array, weights: Array) -> Landscape | None:
+        """The landscape to repeat a move on whose end this one is not accurate at; None if it is."""
+        finer = self.in_motion(moved)
+        return None if finer is self else finer
 
     def psi_of(self, theta: Array, points: Array, weights: Array) -> Array:
         """Ψ, traceable."""
@@ -241,7 +270,7 @@ class Landscape(Frozen, ABC, eq=False):
 
     def energy_of(self, points: Array, weights: Array) -> Array:
         """E for points and weights, as the flow descends it: its slope is Ψ. Traceable where `risk_of` is."""
-        return self.risk_of(points, weights) / 2 + weights @ self.penalty(points)
+        return compiled_energy(self, self.risk_of(points, weights), points, weights)
 
     def rows(self, theta: ArrayLike) -> Array:
         """θ as an array (n, D), checked."""
@@ -261,35 +290,6 @@ class Landscape(Frozen, ABC, eq=False):
             return self.rows(rho.theta), jnp.asarray(rho.weights, float)
         rows = self.rows(rho)
         return rows, jnp.full(rows.shape[0], 1 / rows.shape[0])
-
-
-@jax.jit
-def _external(landscape: Landscape, theta: Array) -> Array:
-    return landscape.external(theta)
-
-
-@jax.jit
-def _pair(landscape: Landscape, theta: Array, other: Array) -> Array:
-    return landscape.pair(theta, other)
-
-
-@jax.jit
-def _psi(landscape: Landscape, theta: Array, points: Array, weights: Array) -> Array:
-    return landscape.psi_of(theta, points, weights)
-
-
-@jax.jit
-def _disagreement(land: Landscape, finer: Landscape, theta: Array) -> Array:
-    """The largest difference of two probes, relative to √U."""
-    one, other = (version.probe(theta.reshape(-1, theta.shape[-1])) for version in (land, finer))
-    return jnp.max(jnp.abs(one - other) / jnp.where(other[:, 1:] > 0, other[:, 1:], 1.0))
-
-
-def all_of(land: Landscape, points: Array, weights: Array) -> Errors:
-    """V, U, ∇Ψ and R themselves."""
-    V, U = _external(land, points), _pair(land, points, points)
-    risk = float(land.risk_of(points, weights))
-    return Errors(np.asarray(V), np.asarray(U), np.asarray(land.gradient(points, points, weights)), risk)
 
 
 def each(function: Callable[[Array], Found], points: Array) -> Found:

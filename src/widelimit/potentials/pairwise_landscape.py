@@ -25,7 +25,7 @@ from widelimit.frozen import static
 from widelimit.potentials.beyond_rules import Lost, kernels_reach, lost
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.labels import Labels, OnNodes, labels_of
-from widelimit.potentials.landscape import Landscape, Move, each
+from widelimit.potentials.landscape import Landscape, each
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, Pair, kernel
 from widelimit.potentials.pair_series import (
     LEAN_ORDER,
@@ -150,18 +150,6 @@ class PairwiseLandscape(Landscape, eq=False):
         columns = jax.lax.map(column, jnp.eye(theta.size))
         return dense(jnp.moveaxis(columns, 0, -1).reshape(*theta.shape, *theta.shape))
 
-    def carry(self, theta: Array, weights: Array, move: Move) -> Array:
-        """``move`` with Mehler's series cut at the lowest order certified at both ends."""
-        cheap = self.near(theta, weights)
-        moved = move(cheap, theta)
-        while np.isfinite(moved).all() and not cheap.holds(moved, weights):
-            better = self.near(moved, weights)
-            if (better.runs, better.lean) == (cheap.runs, cheap.lean):  # nothing better is known
-                break
-            cheap = better
-            moved = move(cheap, theta)
-        return moved
-
     def near(self, theta: Array, weights: Array) -> PairwiseLandscape:
         """The landscape with the shortest series certified around θ; the worst of several replicas decides."""
         errors = self._errors(theta, weights)
@@ -170,6 +158,13 @@ class PairwiseLandscape(Landscape, eq=False):
             if good.size:
                 return replace(self, runs=int(good[0]) + 1, lean=lean)
         return replace(self, runs=len(errors) if errors[-1] <= MOVING else None, lean=False)
+
+    def better(self, moved: Array, weights: Array) -> PairwiseLandscape | None:
+        """The landscape with the shortest series certified where a move led; None if this one is, or none is better."""
+        if self.holds(moved, weights):
+            return None
+        other = self.near(moved, weights)
+        return None if (other.runs, other.lean) == (self.runs, self.lean) else other
 
     def holds(self, theta: Array, weights: Array) -> bool:
         """Whether the series is certified at θ, or not in use."""
@@ -195,7 +190,7 @@ class PairwiseLandscape(Landscape, eq=False):
 
     def lost(self, theta: Array) -> Lost:
         """That of the pairwise kernel of σ, and what the nodes of labels miss."""
-        _, b, w = map(np.asarray, self.penalty.columns.split(theta))
+        _, b, w = self.penalty.columns.split(np.asarray(theta))
         found = Lost.same(
             lost(self.sigma, kernels_reach, np.asarray(self.classes[1]).max() * np.linalg.norm(w, axis=1))
         )

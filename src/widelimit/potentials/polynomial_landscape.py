@@ -89,7 +89,8 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
 
     def lost(self, theta: Array) -> Lost:
         """Relative error of the smoothed values of σ at every neuron."""
-        return Lost.same(lost(self.sigma, values_reach, np.asarray(length(self.penalty.columns.split(theta)[2]))))
+        s = np.linalg.norm(self.penalty.columns.split(np.asarray(theta))[2], axis=1)
+        return Lost.same(lost(self.sigma, values_reach, s))
 
     @property
     def order(self) -> int:
@@ -117,7 +118,7 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
             return spread_of(np.array_split(terms, SCRAMBLINGS)) + self.projection_lost(e, points, weights, basis)
         z, p = tensor([symmetric_rule(2 * PER_AXIS[k], normal_half)] * k)
         finer = replace(self, inputs=jnp.asarray(z), masses=jnp.asarray(p))
-        _, b, w = map(np.asarray, self.penalty.columns.split(points))
+        _, b, w = self.penalty.columns.split(np.asarray(points))
         thin = missed(self.sigma, self.kept_nodes, b, w[:, :-1], np.maximum(w[:, -1], 0.0)).pairs
         lost = self.projection_lost(e + thin, points, weights, basis)
         return apart(terms, finer.projected(points, weights, basis)) + lost

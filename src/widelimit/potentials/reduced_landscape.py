@@ -92,7 +92,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
     def lost(self, theta: Array) -> Lost:
         """That of the smoothed values, where means over a sphere have rules of their own; and what the nodes miss."""
         columns = self.penalty.columns
-        _, b, rest = map(np.asarray, columns.split(theta))
+        _, b, rest = columns.split(np.asarray(theta))
         u, radii = rest[:, : columns.kept], np.maximum(rest[:, columns.kept :], 0.0)
         if self.sphere is None:
             s = np.linalg.norm(radii * np.asarray(self.tau).max(axis=1), axis=1)

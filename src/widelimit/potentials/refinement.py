@@ -117,4 +117,11 @@ class Refinement:
         return hash(Refinement)
 
 
+def may_agree_by_chance(lands: list[Landscape], measure: Measured, theta: Array, tolerance: float) -> bool:
+    """Whether the last of landscapes, each finer than the one before, is not accurate enough by a measure: then it may
+    look so, because with kinks two rules may agree by chance, and is compared with the one before it as well."""
+    last = lands[-1]
+    return len(lands) > 1 and last.other is not None and last.refinement.once(measure, last, theta) > tolerance
+
+
 EXACT = Refinement(lambda: None, False, False)

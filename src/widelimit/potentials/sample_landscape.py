@@ -36,6 +36,7 @@ from widelimit.errors import InputError, require
 from widelimit.frozen import static
 from widelimit.potentials.chunks import one_by_one
 from widelimit.potentials.feature_landscape import FeatureLandscape
+from widelimit.potentials.landscape_values import compiled_energy
 from widelimit.potentials.least_squares import on_device
 from widelimit.problem.data import DataLaw, Empirical
 from widelimit.problem.neurons import Custom, Linearised, Neuron, halves
@@ -93,7 +94,7 @@ class SampleLandscape(FeatureLandscape, eq=False):
 
     def energy_of(self, points: Array, weights: Array) -> Array:
         """E on the samples that are descended on."""
-        return self.fit.risk(self.mean_features(points, weights)) / 2 + weights @ self.penalty(points)
+        return compiled_energy(self, self.fit.risk(self.mean_features(points, weights)), points, weights)
 
     @jax.jit
     def estimate(self, points: Array, weights: Array) -> Estimate:

@@ -3,15 +3,9 @@
     explicit   Tsit5 (diffrax), order 5
     implicit   RODAS, order 4, widelimit.solving.rosenbrock: for stiff flows
 
-    h Λ > LIMITED      the explicit scheme is held back by its stability, not by its error
-    h   mean step,     Λ   the fastest rate of the flow, the largest |eigenvalue| of ∂velocity/∂y
-
-A flow is solved explicitly. Where a thousand steps are not enough and stability is what holds them back, or very many
-are still to go, the implicit scheme takes over, if what is left is worth a trial of it; if its steps turn out not to be
-longer by more than they cost it hands back for a while.
-``stiff=False`` keeps to the explicit scheme. ``stiff=True`` begins with the implicit one, which hands over if its steps
-are not longer than explicit ones at the edge of stability, STABLE/Λ, by more than they cost. Radii are brought back to
-the origin after every step that passed it.
+Which of them takes over when: widelimit.solving.scheme_choice.
+Radii are brought back to the origin after every step that passed it. Each call begins with the step that the one before
+would have gone on with.
 """
 
 from __future__ import annotations
@@ -27,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.errors import GaveUp, require
+from widelimit.errors import GaveUp
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.chunks import all_finite
 from widelimit.potentials.landscape import Landscape
@@ -37,19 +31,16 @@ from widelimit.solving.flows import Flow, VectorField
 from widelimit.solving.protocol import State
 from widelimit.solving.replicas import Leg, Plan, compiled
 from widelimit.solving.rosenbrock import Rodas
+from widelimit.solving.scheme_choice import STEPS_PER_CALL, SchemeChoice
 
 MAX_STEPS = 200_000  # between two saves
-STEPS_PER_CALL = {False: 1000, True: 100}  # explicit, implicit
 SIZE = 20_000  # numbers in a state, beyond which a call has fewer steps: so that it ends within about a minute
 LEAST = 3  # steps of a call
-SHORTER = 0.01  # the first step of a call after one in which none was accepted
-SHORTEST = 1e-12  # the same, in units of the leg, at which there is no hope
-STABLE = 3.3  # hΛ up to which Tsit5 is stable
-LIMITED = 2.0
-MANY = 20_000  # steps still to go at which the implicit scheme is tried whatever holds the explicit one back
+FIRST = 1e-3  # the first step of a run, in units of its first leg
+CLOSE = 2e-14  # to the end of a leg, where a step ends at it
+SHORTEST = 1e-12  # a step in units of the leg at which there is no hope
 NOT_FINITE = "a velocity is not finite: start elsewhere, or shorten t_end"
 KINK = 100.0  # width of the narrowest kink, in units of the relative tolerance
-MOST_COUPLED = 3000
 POWERS = 30  # of the power iteration
 
 
@@ -64,41 +55,55 @@ class Solver(Frozen):
 
 
 class Span(NamedTuple):
-    """From where to where, on the clock or in time, and the first step, if it is known."""
+    """From where to where, on the clock or in time."""
 
     start: float
     stop: float
-    step: float | None = None
 
 
 class Reached(NamedTuple):
-    """How far the solver has come: the state, the reading of the clock there, and the steps of the last call."""
+    """How far the solver has come: the state, the reading of the clock there, how many steps the last call took, and
+    how long the next one is to be."""
 
     state: State
     at: Array
     steps: Array
+    step: Array
+
+    @classmethod
+    def begun(cls, state: State, span: Span, lead: tuple[int, ...] = (), step: Array | float = 0.0) -> Reached:
+        """At the beginning of a leg, of as many replicas as lead; a step of 0 is not known yet."""
+        at, left = jnp.full(lead, span.start, float), jnp.asarray(span.stop) - jnp.asarray(span.start)
+        return cls(state, at, jnp.zeros(lead, int), jnp.where(jnp.asarray(step) > 0, step, FIRST * left + 0 * at))
 
 
 class Midway(NamedTuple):
-    """Between two calls of a leg: how far the solver has come, the steps of the leg so far, and the first of the next
-    call, 0 if it is not known."""
+    """Between two calls of a leg: how far the solver has come, and the steps of the leg so far."""
 
     reached: Reached
     taken: int
-    step: float
 
 
-class Tsit5Inside(diffrax.Tsit5):
-    """Tsit5 whose steps end inside the boundary of a flow."""
+class Underway(NamedTuple):
+    """In the midst of a call: a step from one reading of the clock to another, as planned before it was cut at the end
+    of the leg, and how many steps were tried and kept."""
 
-    flow: Flow = cast("Flow", None)
+    state: State
+    at: Array
+    end: Array
+    planned: Array
+    scheme: State
+    controller: State
+    tried: Array
+    kept: Array
 
-    def step(self, *arguments: Any) -> Any:
-        """One step; the velocity at its end, which the next one begins with, is that of the state inside."""
-        y, error, dense, carried, result = super().step(*arguments)
-        first, velocity = cast("tuple[Array, State]", carried)
-        inside, error = unless_too_long(arguments[3], self.flow.inside(y), error)
-        return inside, error, dense, (first, self.flow.held(inside, velocity)), result
+
+class Tsit5(diffrax.Tsit5):
+    """Tsit5 whose first velocity is not traced once more for its shape."""
+
+    def init(self, terms: Any, t0: Any, t1: Any, y0: State, args: None) -> tuple[Array, State]:
+        """That the first step is to come, and room for the velocity that each step leaves to the next."""
+        return jnp.array(True), jax.tree.map(jnp.zeros_like, y0)
 
 
 def unless_too_long(start: State, end: State, error: State) -> tuple[State, State]:
@@ -126,18 +131,40 @@ class Adaptive(Frozen, eq=False):
         return replace(self, flow=self.flow.floored(floor), solver=solver)
 
     def move(self, begun: Reached, keys: State, leg: Span) -> Reached:
-        """How far the steps of one call get."""
+        """How far the steps of one call get.
+
+        Scheme and controller are those of diffrax. Its loop is not: to see the end of a leg it unrolls a hundred steps
+        to the next smaller number, which are up to half of the time of compiling.
+        """
         term: diffrax.ODETerm = diffrax.ODETerm(cast("VectorField", self.flow.velocity))
-        stiff, (state, at, _) = bool(self.solver.stiff), begun
-        solution = diffrax.diffeqsolve(
-            term, Rodas(self.flow) if stiff else Tsit5Inside(flow=self.flow), at, leg.stop, leg.step, state,
-            stepsize_controller=diffrax.PIDController(rtol=self.solver.rtol, atol=self.solver.atol),
-            max_steps=self.solver.most, throw=False, saveat=diffrax.SaveAt(t1=True),
-        )  # fmt: skip
-        state, (at,) = jax.tree.map(lambda y: y[0], solution.ys), solution.ts
-        done = solution.result == diffrax.RESULTS.successful
-        settled = jax.tree.map(lambda y, back: jnp.where(done, back, y), state, self.flow.retract(state))
-        return Reached(settled, jnp.where(done, leg.stop, at), solution.stats["num_accepted_steps"].astype(int))
+        scheme = Rodas(self.flow) if self.solver.stiff else Tsit5()
+        controller = diffrax.PIDController(rtol=self.solver.rtol, atol=self.solver.atol)
+        order = cast("float", scheme.error_order(term))
+
+        def step(now: Underway) -> Underway:
+            new, error, _, carried, _ = scheme.step(term, now.at, now.end, now.state, None, now.scheme, False)
+            new, error = unless_too_long(now.state, self.flow.inside(new), error)
+            if carried is not None:  # the next step begins with the velocity of the state inside
+                carried = carried[0], self.flow.held(new, carried[1])
+            kept, at, end, _, known, _ = controller.adapt_step_size(
+                now.at, now.end, now.state, new, None, error, order, now.controller
+            )
+            at = jnp.minimum(at, leg.stop)
+            planned = jnp.where(kept & (now.end >= leg.stop), jnp.maximum(end - at, now.planned), end - at)
+            last = jnp.where(kept, leg.stop, at + (leg.stop - at) / 2)  # not the same step again, if one was refused
+            end = jnp.where(end > leg.stop - CLOSE * jnp.abs(leg.stop), last, end)
+            old = now.state, now.scheme
+            state, carried = jax.tree.map(lambda x, before: jnp.where(kept, x, before), (new, carried), old)
+            return Underway(state, at, end, planned, carried, known, now.tried + 1, now.kept + kept)
+
+        end, known = controller.init(term, begun.at, leg.stop, begun.state, begun.step, None, scheme.func, order)
+        end = jnp.minimum(end, leg.stop)
+        carried, none = scheme.init(term, begun.at, end, begun.state, None), jnp.zeros((), int)
+        first = Underway(begun.state, begun.at, end, begun.step, carried, known, none, none)
+        last = jax.lax.while_loop(lambda now: (now.at < leg.stop) & (now.tried < self.solver.most), step, first)
+        done = last.at >= leg.stop
+        settled = jax.tree.map(lambda y, back: jnp.where(done, back, y), last.state, self.flow.retract(last.state))
+        return Reached(settled, last.at, last.kept, last.planned)
 
     def rate(self, at: Reached, keys: State, leg: Span) -> Array:
         """Λ, by the power iteration."""
@@ -172,63 +199,6 @@ def smooth_legs(flow: Flow, problem: Problem, solver: Solver, start: float, stop
         yield Leg(Adaptive(flow.during(part), solver), Span(part.start, part.stop), part.end)
 
 
-@dataclass
-class SchemeChoice:
-    """Which scheme a run is solved by at the moment.
-
-    stiff   whether the implicit one
-    open    whether that may still change
-    pace    mean step of the explicit scheme when it was held back, 0 if it was not
-    waits   calls before the scheme is judged: the first of the implicit one, which resolves what relaxes at once, and
-            some of the explicit one after a trial in vain
-    pause   how many these are after the next trial in vain
-    notes   what the record says of it
-    steps   taken so far
-    cost    of an implicit step, in explicit ones
-    midway  where in a leg it pauses, or shall go on
-    """
-
-    stiff: bool = False
-    open: bool = False
-    pace: float = 0.0
-    waits: int = 0
-    pause: int = 4
-    notes: list[str] = field(default_factory=list)
-    steps: int = 0
-    cost: float = 4.0
-    midway: Midway | None = None
-
-    @classmethod
-    def of(cls, solver: Solver, land: Landscape, n: int) -> SchemeChoice:
-        """The one a run of n neurons begins with."""
-        coupled = land.coupled(n)
-        few = coupled <= MOST_COUPLED
-        wanted = f"an implicit solver needs neurons that meet in at most {MOST_COUPLED} numbers"
-        require(few or not solver.stiff, wanted, coupled, "use coordinates='reduced', or drop stiff")
-        begins = bool(solver.stiff)
-        return cls(begins, few and solver.stiff is not False, waits=int(begins), cost=land.implicit_cost(n))
-
-    def recall(self) -> tuple[bool, bool, float, int, int]:
-        """The choice at the moment."""
-        return self.stiff, self.open, self.pace, self.waits, self.pause
-
-    def restore(self, choices: tuple[bool, bool, float, int, int]) -> None:
-        """Go on with an earlier choice."""
-        self.stiff, self.open, self.pace, self.waits, self.pause = choices
-
-    def reconsider(self, pace: float, rate: float, left: float, end: float) -> None:
-        """Change hands, in the leg that ends at a time, if the steps of the last call suggest it."""
-        worth = left > STEPS_PER_CALL[True] * self.cost * pace  # what a trial costs
-        if self.waits:
-            self.waits -= 1
-        elif self.stiff and pace * rate < self.cost * (self.pace * rate or STABLE):
-            self.stiff, self.waits, self.pause = False, self.pause, 2 * self.pause
-            self.notes.append(f"not stiff enough: the explicit one again before t = {end:.3g}")
-        elif not self.stiff and worth and (pace * rate > LIMITED or left > MANY * pace):
-            self.stiff, self.pace = True, pace
-            self.notes.append(f"stiff: the implicit solver from before t = {end:.3g} on")
-
-
 @dataclass(frozen=True)
 class SmoothPlan(Plan):
     """How a flow without noise is moved: in as many calls as it takes, by the scheme that suits it."""
@@ -240,19 +210,17 @@ class SmoothPlan(Plan):
         dynamics = cast("Adaptive", leg.dynamics if land is None else leg.dynamics.on(land))
         span, pause = leg.numbers, None if leg.pauses is None else next(leg.pauses, None)
         size = size_of(state)
-        begun = Midway(Reached(state, jnp.full(self._lead, span.start, float), jnp.zeros(self._lead, int)), 0, 0.0)
-        now, taken, step = self.scheme.midway or begun
+        now, taken = self.scheme.midway or Midway(Reached.begun(state, span, self._lead, self.scheme.step), 0)
         self.scheme.midway = None
         while True:
             before, stiff = np.asarray(now.at), self.scheme.stiff
-            if size > SIZE and step:  # a call of few steps cannot afford to find out how long they may be
-                span = span._replace(step=step)
             if self._mapping == "apart":
                 now = self._over_the_cores(leg._replace(dynamics=dynamics.by(stiff, size), numbers=span), now)
             else:
                 now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff, size), now, self.keys, span)
             steps = int(np.asarray(now.steps).max())
             self.scheme.steps += steps
+            self.scheme.step = now.step
             if not all_finite(now):
                 return now.state
             if bool(np.all(np.asarray(now.at) >= span.stop)):
@@ -261,14 +229,14 @@ class SmoothPlan(Plan):
                 return now.state
             taken += steps
             pace = self._pace(now, before, span, taken)
-            step = pace or SHORTER * (step or span.stop - span.start)
-            if not pace and (size <= SIZE or step < SHORTEST * (span.stop - span.start)):
+            hopeless = float(np.min(now.step)) < SHORTEST * (span.stop - span.start)
+            if not pace and (size <= SIZE or hopeless):
                 raise GaveUp("no step was short enough: start elsewhere, or shorten t_end")
             regular = STEPS_PER_CALL[stiff]  # a choice costs as much as many steps
             if self.scheme.open and (size <= SIZE or taken // regular > (taken - steps) // regular):
                 self._choose(dynamics, now, before, leg, pace)
             if pause is not None:
-                self.scheme.midway = Midway(now, taken, step)
+                self.scheme.midway = Midway(now, taken)
                 pause()
                 self.scheme.midway = None
 

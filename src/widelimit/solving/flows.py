@@ -117,21 +117,22 @@ class Splitting(Frozen, eq=False):
         """The state after the steps of the leg."""
         flow, chunk = self.flow, leg.chunk
 
-        def shifted(state: State, velocity: State, by: Array) -> State:
-            return flow.retract(jax.tree.map(lambda y, v: y + by * v, state, velocity))
+        def drift(t: Array, stretch: Array, state: State) -> State:
+            def to(i: int, middle: State) -> State:  # the middle of the step, then its end
+                by = stretch * jnp.where(i == 0, 0.5, 1.0)
+                return flow.retract(jax.tree.map(lambda y, v: y + by * v, state, flow.velocity(t, middle)))
 
-        def substep(k: Array, j: Array, both: tuple[State, State]) -> tuple[State, State]:
+            return jax.lax.fori_loop(0, 2, to, state)
+
+        def half(k: Array, i: Array, both: tuple[State, State]) -> tuple[State, State]:
             m, stretch = leg.substeps, leg.stretches[k - chunk.first] / leg.substeps
-            t = (k + chunk.share(k) * (j + 0.5) / m) * leg.step
-            first = HalfKick(k, 2 * j, 2 * (m - j), t, stretch / 2)
-            state, rest = flow.kick(keys, first, *both)
-            middle = shifted(state, flow.velocity(t, state), stretch / 2)
-            state = shifted(state, flow.velocity(t, middle), stretch)
-            return flow.kick(keys, first._replace(number=2 * j + 1, left=first.left - 1), state, rest)
+            t = (k + chunk.share(k) * (i // 2 + 0.5) / m) * leg.step
+            state, rest = flow.kick(keys, HalfKick(k, i, 2 * m - i, t, stretch / 2), *both)
+            return jax.lax.cond(i % 2 == 0, partial(drift, t, stretch), lambda state: state, state), rest
 
-        def body(k: Array, state: State) -> State:
+        def body(k: Array, state: State) -> State:  # loops, so that kick and velocity are compiled once
             rest = jax.tree.map(lambda g: jnp.sqrt(2 * leg.substeps) * g, flow.normals(keys, k, state))
-            return jax.lax.fori_loop(0, leg.substeps, partial(substep, k), (state, rest))[0]
+            return jax.lax.fori_loop(0, 2 * leg.substeps, partial(half, k), (state, rest))[0]
 
         return jax.lax.fori_loop(chunk.first, chunk.last, body, state)
 

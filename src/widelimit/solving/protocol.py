@@ -69,7 +69,7 @@ class NeuronView:
     def error(self, state: State) -> Array:
         """How far R may be off, 0 where it is exact; a number or (R,)."""
         rows = self.rows(state)
-        return self.land.in_motion(rows).risk_error_of(rows, self.weights)
+        return self.land.moving_risk_error(rows, self.weights)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class CellView:
     def error(self, rho: Density) -> Array:
         """How far R may be off, 0 where it is exact."""
         points, weights = self.land.measure(rho)
-        return self.land.in_motion(points).risk_error_of(points, weights)
+        return self.land.moving_risk_error(points, weights)
 
     def free_energy(self, rho: Density) -> float:
         """F(ρ)."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -53,8 +53,9 @@ class Plan:
     keys      of the random streams, those of all replicas stacked
     replicas  None for a single run
     mapping   "together", "in turn", "grouped", "apart" or "shared"
-    land      which may put a cheaper certified landscape in its place for a leg; the state is then θ itself
-    weights   of the neurons θ, (n,)
+    land      of neurons θ, which are then the state: each leg is moved on the cheapest landscape that is accurate at
+              both of its ends
+    weights   of these neurons, (n,)
     """
 
     legs: Callable[[float, float], Iterator[Leg]]
@@ -66,16 +67,16 @@ class Plan:
 
     def advance(self, state: State, start: float, stop: float, tick: Tick) -> State:
         """The state at a later time; not finite if the dynamics diverges."""
+        weights = cast("Array", self.weights)  # those of the landscape, if there is one
         for leg in self.legs(start, stop):
-            pauses = iter([partial(tick, start, state)])  # a move that is repeated on a better landscape has none
-            move = partial(self.moved, leg._replace(pauses=pauses))
-            if self.land is None or self.weights is None:
-                state = move(None, state)
-            else:
-                state = self.land.carry(state, self.weights, move)
+            leg = leg._replace(pauses=iter([partial(tick, start, state)]))  # a move that is repeated has none
+            land = None if self.land is None else self.land.near(state, weights)
+            moved = self.moved(leg, land, state)
+            while land is not None and all_finite(moved) and (land := land.better(moved, weights)) is not None:
+                moved = self.moved(leg, land, state)
+            state, start = moved, leg.end
             if not all_finite(state):
                 break
-            start = leg.end
             tick(start, state)
         return state
 

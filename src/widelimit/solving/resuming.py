@@ -23,7 +23,7 @@ import xarray as xr
 from jax.sharding import NamedSharding
 
 from widelimit.errors import InputError
-from widelimit.solving.adaptive import Midway, Reached
+from widelimit.solving.adaptive import Midway, Reached, Span
 from widelimit.solving.protocol import Run, State
 from widelimit.solving.recorder import Variable
 
@@ -83,7 +83,7 @@ class Stand(NamedTuple):
 
 def _midway(state: State, dataset: xr.Dataset, prefix: str) -> Midway | None:
     """Where a solver was between two calls, if it was; the state is that at the beginning of the run."""
-    begun = Midway(Reached(state, jnp.zeros(()), jnp.zeros((), int)), 0, 0.0)
+    begun = Midway(Reached.begun(state, Span(0.0, 1.0)), 0)
     return _read(begun, dataset, prefix) if f"{prefix}0" in dataset else None
 
 

@@ -177,11 +177,14 @@ class Team:
         if not isinstance(self.plans[0], SmoothPlan):
             return self._in_parts(legs, state, places), members
         span = cast("Span", legs.numbers.tree)
-        starts, stops = (np.broadcast_to(np.asarray(x, float), (count,)) for x in (span.start, span.stop))
-        found = self._in_parts(legs, Reached(state, jnp.asarray(starts), jnp.zeros(count, int)), places)
+        stops = np.broadcast_to(np.asarray(span.stop, float), (count,))
+        schemes = [cast("SmoothPlan", plan).scheme for plan in self.plans]
+        known = jnp.stack([jnp.asarray(scheme.step, float) for scheme in schemes])
+        found = self._in_parts(legs, Reached.begun(state, span, (count,), known), places)
         ended, steps = members & ((np.asarray(found.at) >= stops) | ~finite(found.state)), np.asarray(found.steps)
         for b in map(int, np.flatnonzero(ended)):
-            cast("SmoothPlan", self.plans[b]).scheme.steps += int(steps[b])
+            schemes[b].steps += int(steps[b])
+            schemes[b].step = found.step[b]
         return found.state, ended
 
     def _in_parts(self, legs: Legs, state: State, places: np.ndarray) -> State:

@@ -200,7 +200,7 @@ def _features(problem: Problem, some: _Network, x: np.ndarray) -> _Features:
     neuron, root = problem.neuron, np.sqrt(some.weights)
     if isinstance(neuron, Custom):
         return _Features(x, np.asarray(_gradients(neuron, x, some.theta, root)))
-    a, b, w = (np.asarray(part) for part in problem.full.split(jnp.asarray(some.theta)))
+    a, b, w = problem.full.split(np.asarray(some.theta))
     along = x @ w.T
     value, slope = (np.asarray(part) for part in _jet(neuron.sigma, along + b, a, root))
     return _Features(x, value, slope, slope * along if neuron.inner == "sphere" else None)
