@@ -282,3 +282,35 @@ def test_neurons_without_a_radius(name):
     rows = np.array([[0.8, 0.3, 0.0, 0.0, 0.0], [-0.4, 0.2, -0.5, 0.3, 0.0]])
     wanted = GaussianLandscape(GaussianLaw((2,), link=link), SIGMAS[name], "ab", reduced=False).numbers(rows, weights)
     assert_numbers(numbers_of(full, rows, weights), wanted, 1e-8)
+
+
+# ---- neurons that are long along z and thin across it
+
+
+def erf_slopes(theta, angles=64):
+    """∂Ψ/∂u and ∂Ψ/∂r of σ = erf, y = z, d = 3, equal weights, by hand; the angle between two r is uniform.
+
+    V = −2u/√(π A),   U = mean_φ (2/π) arcsin s,   s = 2 (u u' + r r' cos φ)/√(A A'),   A = 1 + 2u² + 2r²
+    """
+    c = np.cos(2 * np.pi * (np.arange(angles) + 0.5) / angles)
+    found = []
+    for u, r in theta:
+        A = 1 + 2 * u**2 + 2 * r**2
+        slopes = np.array([-2 / np.sqrt(np.pi * A) * (1 - 2 * u**2 / A), 4 * u * r / np.sqrt(np.pi) / A**1.5])
+        for v, q in theta:
+            B = 1 + 2 * v**2 + 2 * q**2
+            s = 2 * (u * v + r * q * c) / np.sqrt(A * B)
+            by_s = 2 / np.pi / np.sqrt(1 - s**2)
+            by_u, by_r = 2 * v / np.sqrt(A * B) - 2 * u * s / A, 2 * q * c / np.sqrt(A * B) - 2 * r * s / A
+            slopes += np.array([np.mean(by_s * by_u), np.mean(by_s * by_r)]) / len(theta)
+        found.append(slopes)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("r", [1e-2, 1e-4, 1e-7])
+@pytest.mark.parametrize("u", [3.0, 100.0])
+def test_slopes_of_thin_neurons_are_as_right_as_they_say(u, r):
+    theta = np.array([[u, r], [-u / 3, 2 * r]])
+    land = wl.landscape(problem_of(wl.data.single_index(3, "z"), "erf"), reduced=True)
+    off, stated = np.abs(land.grad_psi(theta, theta) - erf_slopes(theta)), land.errors(theta).gradient
+    assert (off <= stated).all() and (stated < 1e-11).all()

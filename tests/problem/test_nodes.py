@@ -179,6 +179,15 @@ def test_a_steep_target_has_points_on_its_own_axis_alone():
     assert w @ np.asarray(evaluate(target, z)) ** 2 == pytest.approx(float(exact), rel=1e-4)
 
 
+@pytest.mark.parametrize("nodes", [16, 64, 66, 96, 126, 128, 130, 200])
+def test_any_even_number_of_nodes_is_a_rule(nodes):
+    """E (|z| − z)² = 2, exact from eight points on each side of the kink."""
+    target = parsed("abs(z) - z")
+    z, w = kept_rule(target, math.inf, counts_of(target, 1, math.inf, nodes))
+    assert w.sum() == pytest.approx(1, abs=1e-14)
+    assert w @ np.asarray(evaluate(target, z)) ** 2 == pytest.approx(2, abs=1e-13)
+
+
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_corners_are_all_of_them_once(k):
     z, w = corners(k)

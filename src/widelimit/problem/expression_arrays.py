@@ -6,15 +6,18 @@ Whatever only reads expressions, such as `widelimit complexity`, does without JA
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from widelimit.errors import require
 from widelimit.problem.expressions import Expression
 from widelimit.problem.grammar import ALGEBRA, CONSTANTS, OF_NUMBERS, VARIABLES, Item, Table, fold
+from widelimit.problem.host_values import host_values
 
 OF_ARRAYS: Table = ALGEBRA | {  # at 0 the slopes of abs, sign, relu and step are 0
     **{name: getattr(jnp, name) for name in OF_NUMBERS if hasattr(jnp, name)},
@@ -29,7 +32,8 @@ OF_ARRAYS: Table = ALGEBRA | {  # at 0 the slopes of abs, sign, relu and step ar
 
 
 def array_values(f: Expression, z: Any) -> Array:
-    """f at each entry of an array, or at each row of one if its variables are z1, z2, …"""
+    """f at each entry of an array, or at each row of one if its variables are z1, z2, …; nothing is compiled for an
+    array that is not traced."""
     z = jnp.asarray(z)
     z = z if jnp.issubdtype(z.dtype, jnp.floating) else z.astype(float)
     require(
@@ -38,6 +42,10 @@ def array_values(f: Expression, z: Any) -> Array:
         z.shape,
         "pass one column for each variable",
     )
+    shape = z.shape[:-1] if f.indexed else z.shape
+    if not any(isinstance(number, jax.core.Tracer) for number in (z, *f.prefix)):
+        rows = np.asarray(z, float).reshape(math.prod(shape), z.shape[-1] if f.indexed else 1)
+        return jnp.asarray(host_values(f, rows).reshape(shape), z.dtype)
     leaves = {name: z[..., VARIABLES[name] - 1] if f.indexed else z for name in f.names} | CONSTANTS
 
     def join(item: Item, *parts: Any) -> Any:
@@ -46,7 +54,7 @@ def array_values(f: Expression, z: Any) -> Array:
         return OF_ARRAYS[item](*parts) if parts else leaves[item]
 
     value = fold(f.prefix, join)
-    return jnp.broadcast_to(jnp.asarray(value, z.dtype), z.shape[:-1] if f.indexed else z.shape)
+    return jnp.broadcast_to(jnp.asarray(value, z.dtype), shape)
 
 
 def _flatten(function: Expression) -> tuple[list[Any], tuple[Any, ...]]:

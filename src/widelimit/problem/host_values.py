@@ -8,15 +8,17 @@ a function of JAX is compiled once for each length.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import erf, expit
 
 from widelimit.arguments import answer_of, array_of
-from widelimit.problem.data.target import Target
 from widelimit.problem.expressions import Expression
 from widelimit.problem.grammar import ALGEBRA, CONSTANTS, OF_NUMBERS, VARIABLES, Item, Table, fold
+
+if TYPE_CHECKING:
+    from widelimit.problem.data.target import Target
 
 PIECE = 4096
 

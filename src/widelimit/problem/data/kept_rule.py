@@ -38,9 +38,7 @@ from widelimit.problem.data.nodes import (
     sphere_half,
     symmetric_rule,
 )
-from widelimit.problem.data.target import Target, evaluate, polynomial_terms
-from widelimit.problem.expressions import Expression
-from widelimit.problem.host_values import host_values
+from widelimit.problem.data.target import Target, polynomial_terms, values_at
 
 PER_AXIS = {1: 64, 2: 32, 3: 12}
 MOST_PER_AXIS = {1: 4096, 2: 256, 3: 48}
@@ -140,7 +138,7 @@ def iterated_rule(breaks: Breaks, d: float, counts: Counts) -> Rule:
         left = np.sqrt(d - (z**2).sum(axis=1)) if math.isfinite(d) else np.full(len(z), REACH)
         cuts = breaks.on_axis(place, z, left)
         if k == 1 and counts[axis] > PER_AXIS[1]:
-            near = left[0] * _shrinking(counts[axis] // (2 * PER_AXIS[1]))
+            near = left[0] * _shrinking(max(1, counts[axis] // (2 * PER_AXIS[1])))
             cuts = np.clip([t + near for t in (0.0, *cuts[0])], -left[0], left[0]).reshape(1, -1)
         if k == 1 and breaks.edges:
             cuts = np.concatenate([cuts, np.clip([breaks.edges], -left[0], left[0])], axis=1)
@@ -191,7 +189,7 @@ def _with_edges(cuts: np.ndarray, reach: float, count: int) -> np.ndarray:
 
 def _moments(target: Target, rule: Rule) -> np.ndarray:
     """E y and E y²; 0 for a target that is none, which is refused where it is used."""
-    y = np.asarray((host_values if isinstance(target, Expression) else evaluate)(target, rule[0]), float)
+    y = values_at(target, rule[0])
     if y.shape != rule[1].shape or not np.isfinite(y).all():
         return np.zeros(2)
     return np.array([rule[1] @ y, rule[1] @ y**2])

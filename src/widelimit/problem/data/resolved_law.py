@@ -12,7 +12,7 @@ from widelimit.errors import require
 from widelimit.problem.activations.kinks import switches
 from widelimit.problem.data.kept_rule import MOST_PER_AXIS, PER_AXIS, counts_of, kept_rule, other_counts
 from widelimit.problem.data.nodes import SCRAMBLINGS, Rule
-from widelimit.problem.data.target import Counts, TargetLaw, evaluate
+from widelimit.problem.data.target import Counts, TargetLaw, values_at
 from widelimit.problem.expressions import Expression
 
 NEAR, STEP = 2.0, 1e-5
@@ -63,8 +63,8 @@ class ResolvedLaw(TargetLaw):
         if not isinstance(self.target, Expression) or switches(self.target):
             return math.inf
         z, p = self.rule
-        near, y = z[np.linalg.norm(z, axis=1) <= NEAR], np.asarray(evaluate(self.target, z))
-        moves = [np.asarray(evaluate(self.target, near + s * STEP * e)) for e in np.eye(self.kept) for s in (-1, 1)]
+        near, y = z[np.linalg.norm(z, axis=1) <= NEAR], values_at(self.target, z)
+        moves = [values_at(self.target, near + s * STEP * e) for e in np.eye(self.kept) for s in (-1, 1)]
         slopes = (np.stack(moves[1::2]) - np.stack(moves[::2])) / (2 * STEP)
         return float(np.linalg.norm(slopes, axis=0).max(initial=0.0) / math.sqrt(max(p @ y**2, 1e-300)))
 

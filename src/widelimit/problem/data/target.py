@@ -32,6 +32,7 @@ from widelimit.frozen import Frozen, static
 from widelimit.problem.data.data_law import DataLaw, Draw, Group, Nodes, check_dimension, normals, require_finite
 from widelimit.problem.data.nodes import Rule
 from widelimit.problem.expressions import Expression, Terms, expression
+from widelimit.problem.host_values import host_values
 
 PER_CELL = 32  # draws: the variance inside the outermost cells, which hold the tails, must be known
 
@@ -89,6 +90,14 @@ def evaluate(target: Target, z: Array | np.ndarray) -> Array:
     """h at the rows of z (…, k)."""
     indexed = target.indexed if isinstance(target, Expression) else z.shape[-1] > 1
     return target(z if indexed else z[..., 0])
+
+
+def values_at(target: Target, z: np.ndarray) -> np.ndarray:
+    """h at known points, the rows of z (n, k): for an expression nothing is compiled."""
+    if isinstance(target, Expression):
+        return host_values(target, z)
+    with jax.ensure_compile_time_eval():  # they are constants, also when first asked for inside a compiled function
+        return np.asarray(evaluate(target, z), float)
 
 
 def check_nodes(name: str, nodes: Any) -> None:
@@ -152,8 +161,7 @@ class TargetLaw(DataLaw):
     def quadrature(self) -> Nodes:
         """Nodes of z, labels h(z)."""
         z, p = self.rule
-        with jax.ensure_compile_time_eval():  # they are constants, also when first asked for inside a compiled function
-            y = np.asarray(evaluate(self.target, z), float)
+        y = values_at(self.target, z)
         require(
             y.shape == p.shape and bool(np.isfinite(y).all()),
             "a link must give one finite number for every z",
