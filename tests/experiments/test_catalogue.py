@@ -18,6 +18,7 @@ from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntr
 from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter, Unmet, verdict
 from widelimit.experiments.catalogue.drawing import Panel, arrows, bars, measured, published, theory
 from widelimit.experiments.catalogue.reproduction import measuring, read, reproduce_entry
+from widelimit.interfaces.catalogue_commands import QUICKLY_COMPILED
 from widelimit.interfaces.cli import run
 
 NEAR = Claim("value", "It is 1.", "Fig. 1", 1.0, "text", "near", 0.1, "by hand", "2")
@@ -183,7 +184,7 @@ def test_every_entry_stands_in_the_documentation():
     assert all(f"| `{entry.name}` | {entry.title} |" in page for entry in catalogue.entries())
 
 
-LONGER = {"mmm19-width": 100, "mmm19-noisy": 76}  # in a new process, where flows are compiled for every width
+LONGER = {"mmm19-width": 75}  # in a new process, where flows are compiled for five sizes
 
 
 @pytest.mark.parametrize("entry", catalogue.entries(), ids=lambda entry: entry.name)
@@ -220,6 +221,16 @@ def test_a_claim_that_is_known_to_fail_is_told_and_is_no_failure(tmp_path, monke
     assert run(["reproduce", "one", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "not reproduced" in out and "known not to be reproduced: value; 3 is not 1" in out
+
+
+@pytest.mark.parametrize(("own", "found"), [(None, QUICKLY_COMPILED), ("--xla_dump_to=here", "--xla_dump_to=here")])
+def test_quick_forms_are_compiled_quickly_unless_the_user_says_how(tmp_path, monkeypatch, own, found):
+    monkeypatch.setattr(catalogue, "_ENTRIES", {"one": made(1.0)})
+    monkeypatch.setenv("XLA_FLAGS", "whatever is put back afterwards")
+    for form, flags in (([], own), (["--quick"], found)):
+        monkeypatch.delenv("XLA_FLAGS", raising=False) if own is None else monkeypatch.setenv("XLA_FLAGS", own)
+        assert run(["reproduce", "one", *form, "--out", str(tmp_path)]) == 0
+        assert os.environ.get("XLA_FLAGS") == flags
 
 
 def test_an_entry_that_diverges_does_not_stop_the_others(tmp_path, monkeypatch, capsys):

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 FPS = 10.0  # frames of a film in a second
 POLL = 0.5  # seconds between two looks at the records
+QUICKLY_COMPILED = (  # compiling is most of a quick form; read when JAX first meets a device
+    "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+)
 ENTRIES = "{task.completed:.0f} of {task.total:.0f} entries"
 
 
@@ -70,7 +74,7 @@ class ReproduceCommand:
 
     names: Annotated[list[str] | None, typer.Argument(help="Names of entries, see widelimit list.")] = None
     every: Annotated[bool, typer.Option("--all", help="Every entry.")] = False
-    quick: Annotated[bool, typer.Option("--quick", help="The quick form: under a minute each, still a check.")] = False
+    quick: Annotated[bool, typer.Option("--quick", help="The quick form: a minute or so, still a check.")] = False
     out: Annotated[Path, typer.Option(help="Folder for records and figures.")] = Path("widelimit-catalogue")
     jobs: Annotated[
         int | None, typer.Option(help="Entries at a time (default: one for each core).", show_default=False)
@@ -82,6 +86,8 @@ class ReproduceCommand:
         require(bool(self.names) != self.every, "reproduce takes names of entries, or --all", self.names or [],
                 "see widelimit list")  # fmt: skip
         require(self.jobs is None or self.jobs >= 1, "jobs must be at least 1", self.jobs, "try --jobs 2")
+        if self.quick:
+            os.environ.setdefault("XLA_FLAGS", QUICKLY_COMPILED)
         from widelimit.experiments import catalogue
         from widelimit.experiments.catalogue.reproduction import read
 

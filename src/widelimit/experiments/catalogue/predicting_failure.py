@@ -84,5 +84,5 @@ PREDICTING_FAILURE = CatalogueEntry(
         _follows("narrow", 0.1, "networks that leave the stuck state while the limit stays"),
         _follows("wide", 0.4, "networks that learn at another time than the limit"),
     ),
-    Seconds(23, 7200), measure,
+    Seconds(23, 770), measure,
 )  # fmt: skip

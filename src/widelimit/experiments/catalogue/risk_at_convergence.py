@@ -100,5 +100,5 @@ RISK_AT_CONVERGENCE = CatalogueEntry(
         Claim("atom", "At Δ = 0.8 one atom is not optimal: R(δ_{r*}) − inf R.", "Fig. 2", 0.05, "recalled",
               "at least", 0.0, "the size of a symbol", "one curve instead of two"),
     ),
-    Seconds(45, 3600), measure,
+    Seconds(45, 900), measure,
 )  # fmt: skip

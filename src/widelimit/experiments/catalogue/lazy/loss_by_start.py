@@ -68,5 +68,5 @@ LOSS_BY_START = CatalogueEntry(
         Claim("still", "It hardly moves: |θ_T − θ_0|/|θ_0|.", "title and theorem 2.3", 0.1, "theory", "at most", 0.0,
               "the movement is O(1/α), and α ~ τ²", "neurons that move by their own length"),
     ),
-    Seconds(5, 1500), measure,
+    Seconds(5, 150), measure,
 )  # fmt: skip

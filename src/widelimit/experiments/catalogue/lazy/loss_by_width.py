@@ -73,7 +73,7 @@ LOSS_BY_WIDTH = CatalogueEntry(
         Claim("mean field", "With 1/m it does not depend on m: the power, from m = 32 on.", "mean-field limit", 0.0,
               "theory", "near", 0.15, "a third of the way to the other scale", "a movement that falls like m^{−1/2}"),
     ),
-    Seconds(20, 400), measure,
+    Seconds(20, 260), measure,
     unmet=(Unmet("worse", "1/√m tests worse, by 1.2 and not by 1.5: from starts of unit size networks of the scale 1/m "
                  "move by a fifth of their length only, and are half way to being lazy themselves"),),
 )  # fmt: skip

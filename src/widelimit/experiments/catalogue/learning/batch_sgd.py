@@ -16,7 +16,7 @@ import numpy as np
 from widelimit.dynamics.methods import SGD, MeanField
 from widelimit.dynamics.solve import solve
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome, Seconds
-from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter
+from widelimit.experiments.catalogue.claims import Claim, Measurement, Parameter, Unmet
 from widelimit.experiments.catalogue.drawing import DrawnLine, Panel, measured, theory
 from widelimit.experiments.catalogue.repeats import errors_over
 from widelimit.observables.coefficients import coefficient
@@ -107,5 +107,13 @@ BATCH_SGD = CatalogueEntry(
               "finite d and batches add noise of the order 1/√b, a tenth; learning takes all",
               "a risk that falls to 0"),
     ),
-    Seconds(34, 900), measure,
+    Seconds(34, 280), measure,
+    unmet=(
+        Unmet("risk", "below 0.1 until t = 115, 0.43 at t = 1000: the horizon, which the paper does not give, is too "
+              "long for 100 neurons in 100 dimensions, which rest at 0.45 R(0) with z1 and z1 z2 z3", "full"),
+        Unmet("coefficients", "from t = 100 on those of z1 z2 and z1 z2 z3 z4 rise to 0.8 in the limit and stay near "
+              "0.1 in the networks", "full"),
+        Unmet("flat", "flat until t = 75, learnt by t = 300: the limit waits for ever at the leap of 3, networks in "
+              "100 dimensions do not", "full"),
+    ),
 )  # fmt: skip

@@ -84,6 +84,6 @@ BEYOND_KERNELS = CatalogueEntry(
         Claim("better", "The network tests better than the kernel, by a factor of two or more.", "main theorem", 2.0,
               "theory", "at least", 0.0, "a factor of two is seen in a figure", "a network no better than its kernel"),
     ),
-    Seconds(7, 300), measure,
+    Seconds(7, 40), measure,
     deviations=("n below B_4 instead of d^3.1, which is more than B_4 for d < 35",),
 )  # fmt: skip

@@ -66,5 +66,5 @@ GAP_DECOMPOSITION = CatalogueEntry(
         rate_claim("PD–GD", "Steps: gradient descent leaves the flow like ε.", "PD–GD", 1.0),
         rate_claim("GD–SGD", "Samples: SGD leaves gradient descent like ε^{1/2}.", "GD–SGD", 0.5),
     ),
-    Seconds(11, 600), measure,
+    Seconds(11, 220), measure,
 )  # fmt: skip

@@ -91,5 +91,5 @@ NEAR_OPTIMUM = CatalogueEntry(
               "near", 0.15, "half way to d^{1.3}, which a log d would look like between d = 20 and 80",
               "another power of d"),
     ),
-    Seconds(45, 900), measure,
+    Seconds(45, 1100), measure,
 )  # fmt: skip

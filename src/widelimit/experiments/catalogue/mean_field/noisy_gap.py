@@ -41,11 +41,11 @@ NOISY_GAP = CatalogueEntry(
         Parameter("t_end", 0.5, "chosen"),
         Parameter("N", (16.0, 32.0, 64.0, 128.0), "chosen", quick=(8.0, 16.0, 32.0)),
         Parameter("eps", (0.002, 0.005, 0.01, 0.02), "chosen", quick=(0.005, 0.01, 0.02)),
-        Parameter("points", 8000, "chosen", quick=2000), Parameter("replicas", 32, "chosen", quick=16),
+        Parameter("points", 8000, "chosen", quick=500), Parameter("replicas", 32, "chosen", quick=16),
     ),
     (
         rate_claim("width", "With noise neurons leave their tracers like N^{−1/2}.", "theorem on noisy SGD", -0.5),
         rate_claim("step", "With noise SGD leaves gradient descent like ε^{1/2}.", "theorem on noisy SGD", 0.5),
     ),
-    Seconds(76, 600), measure,
+    Seconds(50, 320), measure,
 )  # fmt: skip

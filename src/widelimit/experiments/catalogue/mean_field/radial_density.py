@@ -94,5 +94,5 @@ RADIAL_DENSITY = CatalogueEntry(
         Claim("risk", "The risk follows the limit: largest |R_SGD − R|/R(0).", "Theorem 1", 0.05, "theory", "at most",
               0.0, "a twentieth of the first risk: the thickness of a symbol", "a risk that falls at another time"),
     ),
-    Seconds(7, 1200), measure,
+    Seconds(7, 520), measure,
 )  # fmt: skip
