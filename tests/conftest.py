@@ -1,8 +1,9 @@
 """Compiled functions in the tests: cheaply made, one store on disk for all workers, not too many of them in memory.
 
 Compiling is most of the time of the quick tests, and of their further cases (marker more), so that they run
-unoptimised code; long ones (markers slow and speed) do not. Every compiled function takes some mappings of memory, of
-which a process may have about 65,000; beyond, it crashes.
+unoptimised code; long ones (marker slow) run code that is optimised a little, ratios of times (marker speed) that which
+users have. Every compiled function takes some mappings of memory, of which a process may have about 65,000; beyond, it
+crashes.
 """
 
 import gc
@@ -20,6 +21,7 @@ CHEAP = (
     "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 "
     "--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1"
 )
+FLAGS = {"slow": CHEAP.replace("level=0", "level=1"), "speed": None}
 STORE = "JAX_COMPILATION_CACHE_DIR"
 MAPPINGS = 45_000
 LONG_EXAMPLES = [
@@ -41,6 +43,7 @@ LONG_EXAMPLES = [
     "minimise",
     "linearise",
     "catalogue.reproduce",
+    "stability.stability",
 ]
 
 
@@ -49,8 +52,8 @@ def pytest_configure(config):
     gc.set_threshold(1_000_000, 50, 100)  # tracing makes many objects and little garbage
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # of the processes that tests start only the first compiles modules
     sys.dont_write_bytecode = False
-    if "XLA_FLAGS" not in os.environ and config.option.markexpr not in ("slow", "speed"):
-        os.environ["XLA_FLAGS"] = CHEAP
+    if flags := FLAGS.get(config.option.markexpr, CHEAP):
+        os.environ.setdefault("XLA_FLAGS", flags)
     if STORE not in os.environ:  # the workers inherit it
         config.compiled = os.environ[STORE] = tempfile.mkdtemp()
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")

@@ -55,6 +55,7 @@ def test_a_worker_that_does_not_see_the_store_sends_the_records(tmp_path):
     np.testing.assert_array_equal(points[(3,)].values["risk"], far.load(far.runs("seed == 3")[0].id).risk)
 
 
+@pytest.mark.more
 def test_a_point_has_the_same_bits_in_any_company(tmp_path):
     """A sweep whose records were lost in part is made whole again: the same theta, though fewer go together."""
     start, store = spec(), wl.Store(tmp_path / "whole")

@@ -72,6 +72,7 @@ def test_observers_look_at_a_run_that_is_in_the_store(replicas, tmp_path):
     assert "m" not in store.load(store.runs()[0].id).dataset
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("change", [{"seed": 1}, {"keep": "full"}])
 def test_another_question_is_another_run(change, full):
     assert solved(full, **change).source is None

@@ -113,6 +113,7 @@ def test_a_sweep_on_a_terminal_counts_its_points(monkeypatch):
     assert "0 of 3 points" in shown.getvalue() and "3 of 3 points" in shown.getvalue()
 
 
+@pytest.mark.more
 def test_a_store_runs_only_what_is_missing(tmp_path):
     store, axes = wl.Store(tmp_path), {"seed": [0, 1, 2]}
     first = wl.sweep(spec(wl.SGD(6, 0.003)), axes, store=store)

@@ -21,7 +21,7 @@ def run():
     return wl.solve(wl.Problem(index, wl.neurons.ridge("erf"), wl.initial.gaussian(1.0)), wl.SGD(30, 1e-2), 0.3, save=4)
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("coordinate", [None, "r"])
 def test_a_film_has_a_frame_for_each_save(run, tmp_path, coordinate):
     path = wl.animate(run, tmp_path / "films" / "run.gif", coordinate, style="paper")

@@ -90,6 +90,7 @@ def test_replicas_are_a_mean_in_a_band_of_the_middle_95_percent(many):
     np.testing.assert_allclose(high, np.quantile(many.risk + many.error, 0.975, axis=0))
 
 
+@pytest.mark.more
 def test_a_coordinate_is_its_mean_over_rho_within_its_spread_and_an_observer_what_was_recorded(pair, many):
     finite = pair[0]
     radius, observed = wl.figure(finite, show=("r", "mean_r2")).axes

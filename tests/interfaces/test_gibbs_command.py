@@ -64,6 +64,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+@pytest.mark.more
 def test_gibbs_prints_quantities_and_leaves_the_law_a_picture_and_the_records(folder, capsys):
     assert run(["gibbs", "noisy.toml", "--points", "64", "--seed", "3"]) == 0
     shown = capsys.readouterr()

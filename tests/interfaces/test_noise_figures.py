@@ -52,6 +52,7 @@ def test_every_limit_has_a_line_of_its_own_in_both_panels(noisy, points):
     assert all(len(with_style(right, style)) == 4 for _, style in PREFERRED.values())
 
 
+@pytest.mark.more
 def test_the_line_of_a_density_is_its_marginal_and_particles_stay_bars(noisy):
     grid, sgd, _ = noisy
     _, right = wl.figure(sgd, grid, times=2).axes

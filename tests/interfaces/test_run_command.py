@@ -44,6 +44,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.more
 def test_an_error_that_was_not_measured_is_null(folder, capsys):
     (folder / "grid.toml").write_text(SPEC + '[[method]]\nname = "FiniteVolume"\ncells = 20\n')
     assert run(["run", "grid.toml", "--json"]) == 0

@@ -106,7 +106,7 @@ def test_two_starts_under_one_noise_differ_by_the_amplification_of_the_scheme(fu
         np.testing.assert_allclose(m_end, shrink * m, rtol=0, atol=1e-12)
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 def test_the_mean_neuron_averages_to_the_noiseless_one(full):
     """For SGD as well: E (y − ⟨m, x⟩) x = −c m."""
     start, end, _ = start_and_end(full)

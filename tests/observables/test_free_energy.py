@@ -80,6 +80,7 @@ def noisy_run():
     return problem, run
 
 
+@pytest.mark.more
 def test_the_free_energy_falls_by_the_dissipation(noisy_run):
     """dF/dt = −ξ 𝒟; what is left is the spline through 41 saves and the time step."""
     problem, run = noisy_run

@@ -63,7 +63,7 @@ def total(problem, solution, test=chi):
     return float(np.abs(weak_residual(problem, solution, test)).sum())
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("name", CASES)
 def test_the_residual_vanishes_with_the_fourth_power_of_the_interval_between_saves(name, solutions):
     """Cubic spline: h⁵ per interval, of which there are 1/h."""

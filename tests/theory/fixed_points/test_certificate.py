@@ -247,6 +247,7 @@ def test_the_displacement_in_several_coordinates_is_the_optimal_plan():
     assert wl.observables.wasserstein(middle, two) == pytest.approx(0.7 * whole)
 
 
+@pytest.mark.more
 def test_the_command_certifies_and_exits_with_two_on_bad_input(tmp_path, capsys, monkeypatch):
     spec = wl.Spec(classes(40, 0.5), wl.GD(n=30, step=0.01), t_end=0.02, save=2)
     path = tmp_path / "case.toml"

@@ -24,6 +24,7 @@ def result():
     return wl.compare(problem(), **SETTING, seed=3, save=3, tests=tests)
 
 
+@pytest.mark.more
 def test_the_parts_add_up_to_the_total_and_bound_it(result):
     gaps = result.dataset["risk_gap"]
     assert gaps.sel(part="total").values[1:].all()

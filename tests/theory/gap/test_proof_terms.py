@@ -49,6 +49,7 @@ def test_losses_multiply_to_the_last_envelope(small):
     assert all(factor >= 1 - 1e-9 for factor in small.losses.values())
 
 
+@pytest.mark.more
 def test_the_sentence_names_the_inequality_that_loses_most(small):
     name, factor = max(small.losses.items(), key=lambda pair: pair[1])
     assert f"most is lost by {name}, × {factor:.3g}." in small.sentence and small.sentence[:-1] in repr(small)

@@ -176,7 +176,7 @@ def test_the_rule_of_the_verdict():
         kernel_moves(np.zeros((2, 2)), np.eye(2))
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize(("alpha", "word"), [(1.0, "feature learning"), (100.0, "lazy")])
 def test_a_large_scale_is_lazy_and_a_small_one_learns_features(alpha, word):
     data = wl.data.empirical(ROWS, 3 * TARGET)

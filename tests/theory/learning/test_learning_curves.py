@@ -20,6 +20,7 @@ def linear():
     return wl.learning_curves(wl.solve(problem, wl.MeanField(1, check=False), 4.0, save=81))
 
 
+@pytest.mark.more
 def test_a_linear_network_learns_by_its_exact_curve(linear):
     t = linear.times
     learnt = linear.dataset["coefficient"].sel(component="h1(z1)").values

@@ -134,7 +134,7 @@ def lowest_of_two_atoms(ramp, ridge):
     return float(minimize_scalar(energy, bounds=(near - 0.1, near + 0.1), method="bounded").fun)
 
 
-@pytest.mark.some(1)
+@pytest.mark.more
 @pytest.mark.parametrize("ramp", [(5, 6, 20), (8, 9, 30), (12, 13, 60)])
 def test_certificates_of_cooling_bound_what_two_atoms_reach(ramp):
     cold, reached = wl.cooling(problem(ramp, 0.1), [1e2, 1e4]), lowest_of_two_atoms(ramp, 0.1)
