@@ -62,6 +62,11 @@ class Passive(Frozen, eq=False):
         slope = self.gradient(rows, self.limit.rules.seen(points)).reshape(tracers.shape)
         return self.rules.held(tracers, self.rules.tangent(tracers, -2 * self.rules.rates(t) * slope))
 
+    def seen(self, state: State) -> Array:
+        """Points and tracers in reduced coordinates, one below the other."""
+        points, tracers = state
+        return jnp.concatenate([points, self.rules.columns.reduce(tracers.reshape(-1, tracers.shape[-1]))])
+
     def gradient(self, tracers: Array, points: Array) -> Array:
         """∇Ψ at tracers (n, D) in the field of the points."""
         reduced, pull_back = jax.vjp(self.rules.columns.reduce, tracers)
@@ -168,9 +173,9 @@ def _in_the_field_of(carriers: tuple[Array, Array], method: NonlinearFlow, probl
     view = view_neurons(landscape(problem, reduced), jnp.full(method.n, 1 / method.n), lambda state: state[1])
     if not problem.is_noisy:
         scheme = SchemeChoice.of(solver, limit.land, len(weights))
-        smooth = SmoothPlan(legs, keys, replicas, "shared", weights=weights, scheme=scheme)
+        smooth = SmoothPlan(legs, keys, replicas, "shared", limit.land, weights, scheme, rows=flow.seen)
         notes, start_at = scheme.notes, (points, theta)
         return Run(start_at, smooth.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=notes, plan=smooth)
     require_explicit(method)
-    plan = Plan(legs, keys, replicas, "shared", weights=weights)
+    plan = Plan(legs, keys, replicas, "shared", limit.land, weights, rows=flow.seen)
     return Run((points, theta), plan.advance, view, whole_steps(step), too_large(step), plan=plan)

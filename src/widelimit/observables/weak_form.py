@@ -34,6 +34,7 @@ from widelimit.dynamics.rules import rules_of
 from widelimit.errors import InputError, require, shown
 from widelimit.measures import Measure
 from widelimit.on_first_use import OnFirstUse
+from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.solution import Solution
@@ -87,30 +88,30 @@ def _between_jumps(
 
 def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Measure, np.ndarray], tuple[float, float]]:
     """(ρ, M) ↦ ∫χ dρ, ∫Lχ dρ."""
-    slope = jax.grad(chi)
+    slope, land = jax.grad(chi), landscape(problem, reduced=True)
     velocity = _velocity(problem)
     diffusion = _diffusion(problem, chi) if math.isfinite(problem.beta) else None
 
     @jax.jit
-    def both(theta: Array, weights: Array, M: Array) -> tuple[Array, Array]:
-        change = jnp.sum(jax.vmap(slope)(theta) * velocity(theta, weights, M), axis=1)
+    def both(land: Landscape, theta: Array, weights: Array, M: Array) -> tuple[Array, Array]:
+        change = jnp.sum(jax.vmap(slope)(theta) * velocity(land, theta, weights, M), axis=1)
         if diffusion is not None:
             change = change + 2 / problem.beta * jax.vmap(diffusion)(theta) @ M
         return weights @ jax.vmap(chi)(theta), weights @ change
 
     def apply(cloud: Measure, M: np.ndarray) -> tuple[float, float]:
-        mean, change = both(jnp.asarray(cloud.theta, float), jnp.asarray(cloud.weights, float), jnp.asarray(M))
+        theta, weights = jnp.asarray(cloud.theta, float), jnp.asarray(cloud.weights, float)
+        mean, change = both(land.in_motion(theta), theta, weights, jnp.asarray(M))
         return float(mean), float(change)
 
     return apply
 
 
-def _velocity(problem: Problem) -> Callable[[Array, Array, Array], Array]:
-    """(θ, p, M) ↦ −2 M ∇Ψ_λ(θ; ρ), (n, D), with no radius pushed below 0, along the sphere if θ is on it."""
-    land, is_radius = landscape(problem, reduced=True), _is_radius(problem)
-    rules = rules_of(problem, reduced=True)
+def _velocity(problem: Problem) -> Callable[[Landscape, Array, Array, Array], Array]:
+    """(V and U, θ, p, M) ↦ −2 M ∇Ψ_λ(θ; ρ), (n, D), with no radius pushed below 0, along the sphere if θ is on it."""
+    rules, is_radius = rules_of(problem, reduced=True), _is_radius(problem)
 
-    def velocity(theta: Array, weights: Array, M: Array) -> Array:
+    def velocity(land: Landscape, theta: Array, weights: Array, M: Array) -> Array:
         at_edge = is_radius & (theta <= 0)
         v = -2 * M * land.gradient(jnp.where(at_edge, EDGE, theta), theta, weights)
         return rules.tangent(theta, jnp.where(at_edge, jnp.maximum(v, 0.0), v))

@@ -107,6 +107,8 @@ def random_points(problem: Problem, key: Array, n: int) -> Array:
 
 def random_coordinates(problem: Problem) -> int:
     """How many random numbers a neuron starts from in reduced coordinates; 0 for an explicit start."""
+    if isinstance(problem.initial, Paired):
+        return random_coordinates(problem.unpaired)
     explicit = isinstance(problem.initial, Explicit)
     return 0 if explicit else sum(f.scores for f in initial_factors(problem) if f.curve is not None)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple, cast
 
@@ -53,9 +53,9 @@ class Plan:
     keys      of the random streams, those of all replicas stacked
     replicas  None for a single run
     mapping   "together", "in turn", "grouped", "apart" or "shared"
-    land      of neurons θ, which are then the state: each leg is moved on the cheapest landscape that is accurate at
-              both of its ends
+    land      of neurons θ: each leg is moved on the cheapest landscape that is accurate at both of its ends
     weights   of these neurons, (n,)
+    rows      state ↦ the neurons it must be accurate at, the state itself if left out
     """
 
     legs: Callable[[float, float], Iterator[Leg]]
@@ -64,16 +64,18 @@ class Plan:
     mapping: str = "together"
     land: Landscape | None = None
     weights: Array | None = None
+    rows: Callable[[State], Array] = field(default=lambda state: state, kw_only=True)
 
     def advance(self, state: State, start: float, stop: float, tick: Tick) -> State:
         """The state at a later time; not finite if the dynamics diverges."""
         weights = cast("Array", self.weights)  # those of the landscape, if there is one
         for leg in self.legs(start, stop):
             leg = leg._replace(pauses=iter([partial(tick, start, state)]))  # a move that is repeated has none
-            land = None if self.land is None else self.land.near(state, weights)
+            land = None if self.land is None else self.land.near(self.rows(state), weights)
             moved = self.moved(leg, land, state)
-            while land is not None and all_finite(moved) and (land := land.better(moved, weights)) is not None:
-                moved = self.moved(leg, land, state)
+            while land is not None and all_finite(moved):
+                land = land.better(self.rows(moved), weights)
+                moved = moved if land is None else self.moved(leg, land, state)
             state, start = moved, leg.end
             if not all_finite(state):
                 break

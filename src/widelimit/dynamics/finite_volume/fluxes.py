@@ -17,7 +17,7 @@ Slopes s by the monotonised central limiter.  References: [sg69], [cc70], [cch15
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,8 +27,10 @@ from widelimit.dynamics.finite_volume.grid import Grid
 from widelimit.errors import require
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.least_squares import LeastSquares
+from widelimit.potentials.refinement import AFFORDABLE
 
 MOST_FEATURES = 2**28  # numbers held for all cells, 2 GiB
+ON_CELLS = 1e-5  # error of V and U at centres, relative to √(R# U) and U: well below that of the cells themselves
 
 
 class Terrain(NamedTuple):
@@ -46,11 +48,13 @@ class Terrain(NamedTuple):
 
 
 def terrain_of(land: FeatureLandscape, grid: Grid, beta: float | None) -> Terrain:
-    """Features, penalty and volumes of the cells of a grid."""
+    """Features, penalty and volumes of the cells of a grid; the features are accurate at every centre, where that is
+    affordable."""
     cells, count = grid.density(np.zeros(grid.shape)), len(land.fit.p)
     good = cells.n * count <= MOST_FEATURES
     require(good, f"a grid must have at most {MOST_FEATURES // count} cells here", cells.n, "use fewer cells")
     theta = jnp.asarray(cells.theta)
+    land = cast("FeatureLandscape", land.resolving(theta, ON_CELLS, AFFORDABLE))
     penalty = land.penalty(theta).reshape(grid.shape)
     widths = jnp.asarray([axis.width for axis in grid.axes])
     return Terrain(land.all_features(theta), land.fit, penalty, jnp.asarray(cells.log_volumes), widths, beta)

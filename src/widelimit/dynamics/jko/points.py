@@ -11,6 +11,7 @@ that F cannot rise.  Reference: [jko98].
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -60,7 +61,7 @@ def point_run(method: JKO, problem: Problem) -> Run:
 
     def advance(theta: Array, start: float, stop: float, tick: Tick) -> Array:
         for step in proximal_steps(problem, method.step, start, stop):
-            theta = proximal_points(PointStep(land, theta, weights, step.eta * rules.rates(step.middle)))
+            theta = moved(PointStep(land, theta, weights, step.eta * rules.rates(step.middle)))
             tick(step.end)
         return theta
 
@@ -68,8 +69,17 @@ def point_run(method: JKO, problem: Problem) -> Run:
     return Run(theta, advance, view_neurons(land, weights), whole_steps(method.step), advice)
 
 
+def moved(movement: PointStep) -> Array:
+    """The points after one step, on a landscape that is accurate at both of its ends."""
+    land: Landscape | None = movement.land.near(movement.start, movement.weights)
+    while land is not None:
+        theta = proximal_points(replace(movement, land=land))
+        land = land.better(theta, movement.weights)
+    return theta
+
+
 def proximal_points(movement: PointStep) -> Array:
-    """The points after one step."""
+    """The points after one step on a given landscape."""
 
     def descent(theta: Array) -> Direction:
         direction, slope, defect = newton_direction(movement, theta)
