@@ -1,7 +1,7 @@
 """Compiled functions in the tests: cheaply made, one store on disk for all workers, not too many of them in memory.
 
 Compiling is most of the time of the quick tests, and of their further cases (marker more), so that they run
-unoptimised code; long ones (marker slow) run code that is optimised a little, ratios of times (marker speed) that which
+unoptimised code; long ones (markers slow and catalogue) run code that is optimised a little, ratios of times (marker speed) that which
 users have. Every compiled function takes some mappings of memory, of which a process may have about 65,000; beyond, it
 crashes.
 """
@@ -21,7 +21,8 @@ CHEAP = (
     "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0 "
     "--xla_llvm_disable_expensive_passes=true --xla_cpu_parallel_codegen_split_count=1"
 )
-FLAGS = {"slow": CHEAP.replace("level=0", "level=1"), "speed": None}
+SOME = CHEAP.replace("level=0", "level=1")
+FLAGS = {"slow": SOME, "catalogue": SOME, "speed": None}
 STORE = "JAX_COMPILATION_CACHE_DIR"
 MAPPINGS = 45_000
 LONG_EXAMPLES = [

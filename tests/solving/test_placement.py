@@ -10,7 +10,7 @@ from scipy import stats
 
 import widelimit as wl
 from widelimit.solving.moment_weights import highest_order
-from widelimit.solving.placement import initial_points
+from widelimit.solving.placement import initial_points, random_coordinates
 
 KAPPA = 0.7
 NORMAL, UNIFORM = wl.initial.normal(0.5, 2.0), wl.initial.uniform(0.0, 3.0)
@@ -119,3 +119,12 @@ def test_equal_weights_are_there_where_they_are_asked_for(data):
     theta, weights = initial_points(start(data), 256, "equal")
     np.testing.assert_array_equal(weights, 1 / 256)
     assert float(np.mean(np.sum(np.asarray(theta) ** 2, axis=1))) == pytest.approx(KAPPA**2, rel=1e-2)
+
+
+def test_a_paired_start_has_the_random_numbers_of_its_law():
+    start = wl.initial.gaussian(1.0, a=wl.initial.normal(0.5, 1.0))  # not even: the limit of pairs has both signs of it
+    neuron, law = wl.neurons.ridge("tanh", "trained"), wl.data.single_index(8, "z")
+    plain, paired = (wl.Problem(law, neuron, initial) for initial in (start, wl.initial.paired(start)))
+    assert random_coordinates(paired) == random_coordinates(plain) == 3
+    theta, weights = map(np.asarray, initial_points(paired, 16, "quantile"))
+    assert weights @ theta[:, 0] == pytest.approx(0.0, abs=1e-12)
