@@ -1,9 +1,9 @@
 """Compiled functions in the tests: cheaply made, one store on disk for all workers, not too many of them in memory.
 
 Compiling is most of the time of the quick tests, and of their further cases (marker more), so that they run
-unoptimised code; long ones (markers slow and catalogue) run code that is optimised a little, ratios of times (marker speed) that which
-users have. Every compiled function takes some mappings of memory, of which a process may have about 65,000; beyond, it
-crashes.
+unoptimised code; long ones (markers slow and catalogue) run code that is optimised a little, ratios of times (marker
+speed) that which users have. Every compiled function takes some mappings of memory, of which a process may have about
+65,000; beyond, it crashes.
 """
 
 import gc
