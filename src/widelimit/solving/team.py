@@ -179,12 +179,13 @@ class Team:
         span = cast("Span", legs.numbers.tree)
         stops = np.broadcast_to(np.asarray(span.stop, float), (count,))
         schemes = [cast("SmoothPlan", plan).scheme for plan in self.plans]
-        known = jnp.stack([jnp.asarray(scheme.step, float) for scheme in schemes])
+        known = jnp.asarray(np.array([float(scheme.step) for scheme in schemes]))
         found = self._in_parts(legs, Reached.begun(state, span, (count,), known), places)
-        ended, steps = members & ((np.asarray(found.at) >= stops) | ~finite(found.state)), np.asarray(found.steps)
+        ended = members & ((np.asarray(found.at) >= stops) | ~finite(found.state))
+        steps, planned = np.asarray(found.steps), np.asarray(found.step)
         for b in map(int, np.flatnonzero(ended)):
             schemes[b].steps += int(steps[b])
-            schemes[b].step = found.step[b]
+            schemes[b].step = float(planned[b])
         return found.state, ended
 
     def _in_parts(self, legs: Legs, state: State, places: np.ndarray) -> State:
