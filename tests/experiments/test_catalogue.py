@@ -199,9 +199,6 @@ def test_quick_forms_fail_no_claim_and_leave_few_open(tmp_path):
     assert {(name, claim) for name in found for claim, word in found[name].items() if word == NOT_COMPARABLE} <= OPEN
 
 
-LONGER = {"mmm19-width": 75}  # in a new process, where flows are compiled for five sizes
-
-
 @pytest.mark.parametrize("entry", catalogue.entries(), ids=lambda entry: entry.name)
 def test_every_entry_says_what_would_refute_it(entry):
     assert entry.claims and len({claim.name for claim in entry.claims}) == len(entry.claims)
@@ -209,7 +206,7 @@ def test_every_entry_says_what_would_refute_it(entry):
         assert claim.sentence.endswith(".") and claim.locator and claim.reason and claim.falsifier
         assert (claim.tolerance > 0) == (claim.kind == "near")
         assert claim.published is not None or claim.source == "theory"
-    assert entry.seconds.quick <= LONGER.get(entry.name, 60)
+    assert entry.seconds.quick <= 60
     assert {one.claim for one in entry.unmet} <= {claim.name for claim in entry.claims}
     json.dumps(entry.document(), allow_nan=False)
 

@@ -516,6 +516,9 @@ SENTENCES = {
     "a product of other lengths": (
         lambda: wl.landscape(custom(lambda x, theta: theta[0] * (theta[1:] @ x) ** 2, 10)), "it works with D=11."
     ),
+    "theta before x": (
+        lambda: wl.landscape(custom(lambda theta, x: theta[0] * (theta[1:] @ x) ** 2, 11)), "x comes first, then theta."
+    ),
     "an index beyond theta": (lambda: wl.landscape(custom(lambda x, theta: theta[12] * x[0], 3)), "works with D=13."),
     "a start at the top": (
         lambda: wl.Spec.from_toml(SPEC + "[initial]\nlaw = 'sphere'"), "got a table: write it as problem.initial."

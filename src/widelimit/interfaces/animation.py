@@ -30,6 +30,7 @@ from widelimit.interfaces.densities import (
     label_axes,
     profile,
     shared_times,
+    usual_coordinate,
 )
 from widelimit.interfaces.finishing import finish, hold_legend
 from widelimit.interfaces.run_labels import symbol_of
@@ -62,7 +63,7 @@ def animate(
 
     path        a .gif, or an .mp4 if ffmpeg is installed
     coordinate  one: its density, with the risk beside it; two: neurons, or the density, in their plane. By default both
-                of a run that has two, else the last one, a radius
+                of a run that has two, else the first that is kept, u, or the last one, a radius
     fps         frames per second
     progress    a bar on stderr; by default if it is a terminal
 
@@ -119,7 +120,7 @@ def _coordinates(curves: Sequence[Curve], wished: str | Sequence[str] | None) ->
     shared = [c for c in coordinates_of(curves[0].solution) if all(c in coordinates_of(o.solution) for o in curves)]
     require(bool(shared), "the solutions must share a coordinate", shared, "solve them with the same keep")
     if wished is None:
-        return tuple(shared) if len(shared) == 2 and len(curves) == 1 else (shared[-1],)
+        return tuple(shared) if len(shared) == 2 and len(curves) == 1 else (usual_coordinate(shared),)
     names = words_of("coordinate", wished, "coordinate='r'")
     require(len(names) in (1, 2), "a film shows one or two coordinates", wished, "name one or two")
     for name in names:

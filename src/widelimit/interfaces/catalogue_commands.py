@@ -74,7 +74,7 @@ class ReproduceCommand:
 
     names: Annotated[list[str] | None, typer.Argument(help="Names of entries, see widelimit list.")] = None
     every: Annotated[bool, typer.Option("--all", help="Every entry.")] = False
-    quick: Annotated[bool, typer.Option("--quick", help="The quick form: a minute or so, still a check.")] = False
+    quick: Annotated[bool, typer.Option("--quick", help="The quick form: under a minute each, still a check.")] = False
     out: Annotated[Path, typer.Option(help="Folder for records and figures.")] = Path("widelimit-catalogue")
     jobs: Annotated[
         int | None, typer.Option(help="Entries at a time (default: one for each core).", show_default=False)

@@ -53,14 +53,23 @@ def shared_coordinates(solutions: Sequence[Solution]) -> list[str]:
 
 
 def shared_coordinate(solutions: Sequence[Solution], wished: str | None = None) -> str:
-    """The coordinate that was asked for, or the last one that all solutions have."""
+    """The coordinate that was asked for, or the usual one of those that all solutions have."""
     if wished is not None:
         for solution in solutions:
             require_known("coordinate", wished, coordinates_of(solution))
         return wished
     shared, first = shared_coordinates(solutions), coordinates_of(solutions[0])
     require(bool(shared), "the solutions must share a coordinate", first, "solve them with the same keep")
-    return shared[-1]
+    return usual_coordinate(shared)
+
+
+def usual_coordinate(names: Sequence[str]) -> str:
+    """The one that shows what is learned: the first that is kept, u, or else the last one, a radius.
+
+    >>> usual_coordinate(["a", "u_1", "u_2", "r"]), usual_coordinate(["a", "b", "r"])
+    ('u_1', 'r')
+    """
+    return next((name for name in names if name.partition("_")[0] == "u"), names[-1])
 
 
 def extent_of(measures: Sequence[Measure], coordinate: str) -> tuple[float, float]:

@@ -52,7 +52,7 @@ def figure(
 
     show        what to show, a panel each: "risk", "free_energy", names of observers, names of coordinates (their mean
                 over ρ_t with its spread), "density"; by default the risk, and the density if they share a coordinate
-    coordinate  whose density to show (default: the last one they all have, a radius)
+    coordinate  whose density to show (default: the first kept one that they all have, u, or a radius)
     times       how many times to show it at (default: four if its line tells which run it is, else the last one)
     ax          axes of matplotlib to draw on, one for each panel, instead of a new figure
 

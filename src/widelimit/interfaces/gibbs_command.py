@@ -40,7 +40,8 @@ class GibbsCommand:
     ] = None
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False
     coordinate: Annotated[
-        str | None, typer.Option(help="Coordinate to show (default: the last one, a radius).", show_default=False)
+        str | None,
+        typer.Option(help="Coordinate to show (default: u, or a radius).", show_default=False),
     ] = None
     seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
     as_json: Json = False

@@ -138,6 +138,8 @@ def check_custom(neuron: Custom, d: int) -> None:
         reason = str(error).partition("\n")[0].rstrip(".")[:200]
         others = [D for D in range(1, min(2 * d + 8, TRIED)) if _answers(neuron.function, d, D)]
         do = f"it works with D={others[0]}" if others else "write it with jax.numpy"
+        if _answers(lambda x, theta: neuron.function(theta, x), d, neuron.D):
+            do = "x comes first, then theta"
         raise InputError(
             f"a custom neuron must be a function of x ({d},) and theta ({neuron.D},) traceable by JAX, got one that "
             f"is not ({reason}): {do}."

@@ -60,7 +60,8 @@ class Empirical(OfArrays, DataLaw, eq=False):
         if self.source:
             return super().__repr__()
         more = "" if self.replacement else ", replacement=False"
-        return f"empirical(<{len(self.y)} rows of {self.d} columns>{more})"
+        rows, columns = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((len(self.y), "row"), (self.d, "column")))
+        return f"empirical(<{rows} of {columns}>{more})"
 
     @property
     def arguments(self) -> Mapping[str, Any]:

@@ -252,7 +252,7 @@ def _result(here: Field, integrals: Integrals, v: np.ndarray, rho: Measure) -> G
     points, masses = here.measure(rho)
     land = here.land.in_motion(points)
     risk, error = float(land.risk_of(points, masses)), float(land.risk_error_of(points, masses))
-    gap = integrals.gap(v) + error / 2  # F has ½R in it
+    gap = float(integrals.gap(v)) + error / 2  # F has ½R in it
     return Gibbs(rho, log_density, risk, free_energy + (risk - fitted) / 2, gap, here.beta, error)
 
 

@@ -94,5 +94,5 @@ WIDTH_AND_STEP = CatalogueEntry(
               "without d, gaps at equal ε would be (1/2) log 4 = 0.7 apart, half of it on either side",
               "two lines for two d"),
     ),
-    Seconds(75, 340), measure,
+    Seconds(40, 340), measure,
 )  # fmt: skip
