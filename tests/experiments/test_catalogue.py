@@ -192,9 +192,10 @@ OPEN = {
 
 @pytest.mark.catalogue
 def test_quick_forms_fail_no_claim_and_leave_few_open(tmp_path):
-    """The verdicts of docs/catalogue.md; records of a folder in WIDELIMIT_CATALOGUE are not computed again."""
+    """The verdicts of docs/catalogue.md, from the records in WIDELIMIT_CATALOGUE if that names a folder."""
     folder = Path(os.environ.get("WIDELIMIT_CATALOGUE", tmp_path))
-    assert run(["reproduce", "--all", "--quick", "--out", str(folder)]) == 0
+    if folder == tmp_path:
+        assert run(["reproduce", "--all", "--quick", "--out", str(folder)]) == 0
     found = {entry.name: read(entry, True, folder).verdicts for entry in catalogue.entries()}
     assert {(name, claim) for name in found for claim, word in found[name].items() if word == NOT_COMPARABLE} <= OPEN
 
