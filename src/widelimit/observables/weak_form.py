@@ -108,7 +108,7 @@ def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Measure
 
 
 def _velocity(problem: Problem) -> Callable[[Landscape, Array, Array, Array], Array]:
-    """(V and U, θ, p, M) ↦ −2 M ∇Ψ_λ(θ; ρ), (n, D), with no radius pushed below 0, along the sphere if θ is on it."""
+    """(landscape, θ, p, M) ↦ −2 M ∇Ψ_λ(θ; ρ), (n, D), with no radius pushed below 0, along the sphere if θ is on it."""
     rules, is_radius = rules_of(problem, reduced=True), _is_radius(problem)
 
     def velocity(land: Landscape, theta: Array, weights: Array, M: Array) -> Array:

@@ -21,6 +21,7 @@ from jax import Array
 from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.rules import rules_of
 from widelimit.frozen import Frozen
+from widelimit.potentials.chunks import all_finite
 from widelimit.potentials.damped_newton import Budget, Direction, minimise
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
@@ -74,7 +75,7 @@ def moved(movement: PointStep) -> Array:
     land: Landscape | None = movement.land.near(movement.start, movement.weights)
     while land is not None:
         theta = proximal_points(replace(movement, land=land))
-        land = land.better(theta, movement.weights)
+        land = land.better(theta, movement.weights) if all_finite(theta) else None
     return theta
 
 
