@@ -107,7 +107,7 @@ def test_a_dry_run_says_what_every_method_takes(tmp_path, monkeypatch, capsys):
     assert run(["run", "two.toml", "--dry-run", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["outcome"] == "estimated" and found["methods"]["gd"]["steps"] == 100
-    assert set(found["methods"]["mean_field"]) == {"steps", "seconds", "compiling", "gib", "exact"}
+    assert set(found["methods"]["mean_field"]) == {"steps", "seconds", "compiling", "gib", "exact", "advice"}
     assert [path.name for path in tmp_path.iterdir()] == ["two.toml"]
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple, Unpack
 
@@ -35,10 +36,12 @@ from widelimit.dynamics.methods import (
 )
 from widelimit.dynamics.solve import DYNAMICS, at_width_of, checked
 from widelimit.errors import GaveUp, Stopped
+from widelimit.potentials.chunks import all_finite
 from widelimit.problem.problem import Problem
+from widelimit.solving.adaptive import size_of
 from widelimit.solving.clock import steps_until
 from widelimit.solving.protocol import Run, State
-from widelimit.solving.recorder import Recorder, Saves, recorder
+from widelimit.solving.recorder import OfNeurons, Recorder, Saves, recorder
 from widelimit.solving.settings import Settings, SolveOptions
 
 ENOUGH = 1.0  # seconds of a pilot
@@ -46,6 +49,7 @@ MOST = 10.0  # seconds lost to compiling again, after which a pilot stops
 STALL = 0.5  # seconds below which nothing is compiled
 SHARE = 1 / 512  # of the horizon, the first stretch of a pilot
 FEWEST = 64  # steps of the first stretch
+LARGE = 2**20  # numbers in a state, beyond which only the first and the last are kept
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Forecast:
     compiling  are spent once for all runs of these shapes
     gib        of memory, on top of the libraries
     exact      whether the number of steps is known, not scaled from a pilot
+    advice     a sentence if SGD's step is stable but large for d, as `Solution.advice` will have it; else empty
 
     >>> Forecast(steps=100, seconds=2.0, compiling=1.5, gib=0.1, exact=True).steps
     100
@@ -67,8 +72,9 @@ class Forecast:
     compiling: float
     gib: float
     exact: bool
+    advice: str = ""
 
-    def document(self) -> dict[str, float | int | bool | None]:
+    def document(self) -> dict[str, float | int | bool | str | None]:
         """The numbers by name."""
         return asdict(self)
 
@@ -83,7 +89,7 @@ def estimate(problem: Problem, method: Method, t_end: float, **options: Unpack[S
 
     Seconds are right within a factor of two for SGD, GD and the flows of particles. FiniteVolume and JKO spend theirs
     unevenly, mostly at the beginning: there they are rough. A solver that gives up in the pilot raises `Stopped`, whose
-    solution is None.
+    solution is None. What is said of SGD's step takes the neurons where the pilot stops for those of the time to come.
 
     >>> import widelimit as wl
     >>> problem = wl.Problem(wl.data.gaussian_classes(20, 0.5), wl.neurons.ridge("tanh"), wl.initial.gaussian(1.0))
@@ -105,7 +111,7 @@ def estimate(problem: Problem, method: Method, t_end: float, **options: Unpack[S
     steps = math.ceil(steps_until(t_end, step)) if step is not None else None
     return Forecast(
         steps if step is not None else pilots[0].steps, compiling + sum(p.moving + looks * p.look for p in pilots),
-        compiling, need(problem, method, settings).total / GIB, step is not None,
+        compiling, need(problem, method, settings).total / GIB, step is not None, pilots[0].remark,
     )  # fmt: skip
 
 
@@ -132,12 +138,14 @@ def _first(method: Method, step: float | None, t_end: float) -> float:
 
 
 class Pilot(NamedTuple):
-    """What a pilot found: seconds to compile, to move from 0 to t_end, and to look at one save; adaptive steps."""
+    """What a pilot found: seconds to compile, to move from 0 to t_end, and to look at one save; adaptive steps;
+    what is said of the run if its neurons stay as they are where it stops."""
 
     compiling: float
     moving: float
     look: float
     steps: int | None
+    remark: str
 
 
 class Pace(NamedTuple):
@@ -166,11 +174,13 @@ def pilot(run: Run, trial: Trial) -> Pilot:
         _steps(run),
     )
     paces: list[Pace] = []
+    path = [(0.0, run.state), (trial.first, state)]
     now, length, lost = trial.first, trial.first, 0.0
     while now < t_end and sum(p.seconds for p in paces) < ENOUGH and lost < MOST:
         stop = min(t_end, now + length)
         stop = stop if stop == t_end else max(run.round_time(stop), min(t_end, now + trial.first))
         seconds, state = _moved(run, state, now, stop)
+        path = [*(path[:1] if size_of(state) > LARGE else path), (stop, state)]
         usual = statistics.median([p.rate for p in paces[-3:]] or [math.inf])
         if seconds > STALL and seconds / (stop - now) > 4 * usual:  # something was compiled again
             lost += seconds
@@ -180,7 +190,16 @@ def pilot(run: Run, trial: Trial) -> Pilot:
     spent, rate = sum(p.seconds for p in paces), statistics.median([p.rate for p in paces[-3:]] or [0.0])
     moving = spent + rate * (t_end - now)
     steps = None if counted is None else round((_steps(run) - counted) * moving / spent)  # type: ignore[operator]
-    return Pilot(cold + cold_look + lost, moving, look, steps)
+    return Pilot(cold + cold_look + lost, moving, look, steps, _remark(run, trial, path))
+
+
+def _remark(run: Run, trial: Trial, path: Sequence[tuple[float, State]]) -> str:
+    book = recorder(run.view, Saves(trial.problem, trial.settings.keep, {}))
+    if run.remark is None or not isinstance(book, OfNeurons) or not all_finite(path[-1][1]):
+        return ""
+    for t, state in (*path, (trial.settings.t_end, path[-1][1])):
+        book.save(t, state, book.risk(state), 0.0)
+    return run.remark(book)
 
 
 def _moved(run: Run, state: State, start: float, stop: float) -> tuple[float, State]:

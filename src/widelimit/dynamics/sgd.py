@@ -27,6 +27,7 @@ In single precision the scalars inside a block and the decay D_B are kept in dou
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -39,6 +40,7 @@ from widelimit.dynamics.block_noise import Decays, Noise, Walk, block_noise, dec
 from widelimit.dynamics.methods import SGD
 from widelimit.dynamics.noise_bridge import noise_until
 from widelimit.dynamics.rules import Rules, rules_of
+from widelimit.dynamics.step_noise import remark
 from widelimit.dynamics.stepwise import one_step
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.landscape import Landscape
@@ -52,7 +54,7 @@ from widelimit.solving.clock import Chunk, chunks, steps_until, whole_steps
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Advance, NeuronView, Run, Tick, view_neurons
 from widelimit.solving.replicas import Leg, Plan
-from widelimit.solving.streams import streams
+from widelimit.solving.streams import stream, streams
 
 Keys = tuple[Array, Array]  # of the data and of the noise
 
@@ -244,8 +246,9 @@ def ready(method: SGD, problem: Problem, seed: int, replicas: int | None) -> Run
     """N neurons drawn from ρ_0."""
     theta = initial_neurons(problem, seed, method.n, False, replicas).astype(method.dtype)
     view = view_neurons(landscape(problem), jnp.full(method.n, 1 / method.n), lambda state: state[1])
-    start = start_with(theta, seed, replicas)
-    return iterated(iteration(problem, method), method.step, start, view, problem.risk_falls)
+    fixed, start = iteration(problem, method), start_with(theta, seed, replicas)
+    run = iterated(fixed, method.step, start, view, problem.risk_falls)
+    return replace(run, remark=partial(remark, problem, fixed, stream(seed, "remark")))
 
 
 class Seeded(NamedTuple):

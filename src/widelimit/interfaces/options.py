@@ -14,6 +14,7 @@ import dataclasses
 import inspect
 import json
 import math
+import sys
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -69,6 +70,12 @@ def show(document: Mapping[str, object] | Sequence[object], as_json: bool, other
         print(json.dumps(document, allow_nan=False))
     else:
         otherwise()
+
+
+def advise(advice: str, of: str = "") -> None:
+    """One sentence on stderr about a run that may be in need of it; none if there is nothing to say."""
+    if advice:
+        print(f"widelimit: {of}{': ' if of else ''}{advice}.", file=sys.stderr)
 
 
 def dimension(text: str) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from widelimit.errors import InputError
-from widelimit.interfaces.options import Json, show
+from widelimit.interfaces.options import Json, advise, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,6 +135,8 @@ def show_forecasts(spec: Spec, as_json: bool) -> None:
         print("an estimate, from a short pilot of each")
 
     show({"outcome": "estimated", "methods": {name: f.document() for name, f in found.items()}}, as_json, tell)
+    for name, forecast in found.items():
+        advise(forecast.advice, name)
 
 
 def table(spec: Spec, launched: Launch) -> list[dict[str, float | None]]:
@@ -225,8 +227,7 @@ def warn(launched: Launch) -> None:
     for name, solution in launched.solutions.items():
         reached = f"t = {solution.times[-1]:g}" if len(solution.times) else "nothing"
         ended = "" if solution.outcome == "done" else f" {solution.outcome} after {reached}"
-        if solution.advice:
-            print(f"widelimit: {name}{ended}: {solution.advice}.", file=sys.stderr)
+        advise(solution.advice, name + ended)
     if launched.interrupted:
         kept = ", ".join(f"{name} to t = {s.times[-1]:g}" for name, s in launched.solutions.items() if len(s.times))
         told = f"kept {kept}; --resume goes on" if kept else "before anything was kept"

@@ -10,7 +10,7 @@ import typer
 
 from widelimit.errors import Diverged, InputError, Interrupted
 from widelimit.interfaces import tables
-from widelimit.interfaces.options import Json, Seed, dimension, require_writable, show
+from widelimit.interfaces.options import Json, Seed, advise, dimension, require_writable, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,7 +76,9 @@ class DemoCommand(OnTwoClasses):
             tables.print_gap(rows)
             print("\n".join(f"saved {name}" for name in files))
 
-        show({"outcome": kept["sgd"].outcome, "rows": rows, "files": files}, self.as_json, tell)
+        advice = kept["sgd"].advice
+        show({"outcome": kept["sgd"].outcome, "advice": advice, "rows": rows, "files": files}, self.as_json, tell)
+        advise(advice)
         return 0
 
 
@@ -106,6 +108,7 @@ class CompareCommand(OnTwoClasses):
             self.tell(stop.solution)
             raise
         self.tell(result)
+        advise(result.advice)
         return 0
 
     def tell(self, result: Comparison) -> None:

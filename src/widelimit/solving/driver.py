@@ -22,7 +22,7 @@ from widelimit.problem.schedules import check_schedule
 from widelimit.solving.devices import at_work, spread
 from widelimit.solving.progress import progress_bar
 from widelimit.solving.protocol import Run, State, Tick
-from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
+from widelimit.solving.recorder import Attributes, Observer, OfNeurons, Recorder, Saves, recorder
 from widelimit.solving.resuming import AT, PREFIX, Behind, Stand, midway_of, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
@@ -132,9 +132,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
                 here = Stand(moved, recalled(run), held, here.saves + 1, t)
                 if t < settings.t_end:
                     keep(here)
-            if outcome == "done" and run.falls and book.saves.ends_above:
-                advice = f"the risk ends above its start, which a small step does not do: {run.advice}"
-            advice = advice or cut_step(request)
+            advice = advice or closing_advice(request, run, book)
         except GaveUp as reason:
             outcome, advice = "stopped", str(reason)
         except KeyboardInterrupt:
@@ -216,6 +214,14 @@ def checked_run(request: Request, run: Run) -> Run:
     good = settings.keep == "reduced" or not run.view.columns.is_reduced
     require(good, "keep must be 'reduced' for a run in reduced coordinates", settings.keep, "drop it")
     return replace(run, advice=cut_step(request) or run.advice)
+
+
+def closing_advice(request: Request, run: Run, book: Recorder) -> str:
+    """What to say of a run that is done, if anything."""
+    if run.falls and book.saves.ends_above:
+        return f"the risk ends above its start, which a small step does not do: {run.advice}"
+    said = cut_step(request)
+    return run.remark(book) if not said and run.remark is not None and isinstance(book, OfNeurons) else said
 
 
 def cut_step(request: Request) -> str:

@@ -16,6 +16,7 @@ from widelimit.problem.neurons import halves
 from widelimit.problem.problem import Problem
 
 if TYPE_CHECKING:
+    from widelimit.solving.recorder import OfNeurons
     from widelimit.solving.replicas import Plan
 
 State = Any  # a pytree of arrays, known to its dynamics alone
@@ -140,6 +141,7 @@ class Run:
     unknown     what else counts as one: NaN where what carries ρ has an error that nobody measures, else 0
     plan        how the state is moved from leg to leg, if it is; several runs may then be moved together
     route       how ``advance`` uses the advance of the plan, where it is not the same
+    remark      its record ↦ what to say of a run that is done, empty if nothing; None if it never is anything
     """
 
     state: State
@@ -155,6 +157,7 @@ class Run:
     falls: bool = False
     plan: Plan | None = None
     route: Callable[[Advance], Advance] = lambda advance: advance
+    remark: Callable[[OfNeurons], str] | None = None
 
 
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:

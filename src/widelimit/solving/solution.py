@@ -144,7 +144,8 @@ class Solution:
 
     @property
     def advice(self) -> str:
-        """What to do about an outcome other than "done", or about a step that is or looks too large; else empty."""
+        """What to do about an outcome other than "done", or about a step that is or looks too large, be it for d alone;
+        else empty."""
         return self.dataset.attrs["advice"]
 
     @property

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-CAUSES = ("initial", "data", "noise", "report", "field")
+CAUSES = ("initial", "data", "noise", "report", "field", "remark")
 REPLICAS = 2**31  # replicas are told apart by numbers no block or step reaches
 
 

@@ -14,7 +14,15 @@ import jax
 import numpy as np
 
 from widelimit.solving.adaptive import SmoothPlan
-from widelimit.solving.driver import Request, attributes_of, checked_run, cut_step, dataset_of, is_possible, times_of
+from widelimit.solving.driver import (
+    Request,
+    attributes_of,
+    checked_run,
+    closing_advice,
+    dataset_of,
+    is_possible,
+    times_of,
+)
 from widelimit.solving.protocol import NeuronView, Run, State
 from widelimit.solving.recorder import OfNeurons, Saves
 from widelimit.solving.resuming import Stand
@@ -188,9 +196,7 @@ def _end_the_wild(team: Team, members: Sequence[_Member], states: tuple[State, S
 
 
 def _ended(member: _Member, state: State, t: float, spent: float) -> Ended:
-    run, saves = member.run, member.book.saves
-    if not member.ended and run.falls and saves.ends_above:
-        member.advice = f"the risk ends above its start, which a small step does not do: {run.advice}"
-    member.advice = member.advice or cut_step(member.request)
-    here = Stand(member.last if member.ended else state, None, None, len(saves.times), t)
+    if not member.ended:
+        member.advice = closing_advice(member.request, member.run, member.book)
+    here = Stand(member.last if member.ended else state, None, None, len(member.book.saves.times), t)
     return Ended(member, here, spent)
