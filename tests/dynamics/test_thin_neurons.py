@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import widelimit as wl
-from widelimit.dynamics.finite_volume.fluxes import ON_CELLS, terrain_of
+from widelimit.dynamics.finite_volume.fluxes import terrain_of
 from widelimit.dynamics.finite_volume.grid import initial_grid
+from widelimit.potentials.refinement import ON_CELLS
 
 START = np.array([[1.0, 0.3, 1.0, 0.002], [1.0, 0.2, 0.5, 0.01], [1.0, 0.1, -0.3, 0.001]])
 NEURON = wl.neurons.ridge("relu", outer="trained", bias="trained")

@@ -26,6 +26,7 @@ from widelimit.frozen import Frozen, static
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.pairwise_landscape import PairwiseLandscape
+from widelimit.potentials.refinement import MOVING
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import Constant, Steps, steps_of
 from widelimit.solving.clock import Chunk, chunks, whole_steps
@@ -92,4 +93,6 @@ def ready(method: GD, problem: Problem, seed: int, replicas: int | None) -> Run:
     plan = Plan(legs, streams(seed, "noise", replicas), replicas, mapping_of(theta), descent.land, weights)
     advice = f"the step {method.step:g} is too large: try step={method.step / 4:.2g} or less"
     view = view_neurons(descent.land, weights)
-    return Run(theta, plan.advance, view, whole_steps(method.step), advice, falls=problem.risk_falls, plan=plan)
+    return Run(
+        theta, plan.advance, view, whole_steps(method.step), advice, falls=problem.risk_falls, plan=plan, slopes=MOVING
+    )

@@ -32,6 +32,7 @@ from widelimit.frozen import Frozen
 from widelimit.potentials.curvature import inverted
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
+from widelimit.potentials.refinement import MOVING
 from widelimit.problem.problem import Problem
 from widelimit.solving.adaptive import NOT_FINITE, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
@@ -174,8 +175,8 @@ def _in_the_field_of(carriers: tuple[Array, Array], method: NonlinearFlow, probl
     if not problem.is_noisy:
         scheme = SchemeChoice.of(solver, limit.land, len(weights))
         smooth = SmoothPlan(legs, keys, replicas, "shared", limit.land, weights, scheme, rows=flow.seen)
-        notes, start_at = scheme.notes, (points, theta)
-        return Run(start_at, smooth.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=notes, plan=smooth)
+        run = Run((points, theta), smooth.advance, view, lambda t: t, NOT_FINITE, plan=smooth, slopes=MOVING)
+        return replace(run, memory=scheme, notes=scheme.notes)
     require_explicit(method)
     plan = Plan(legs, keys, replicas, "shared", limit.land, weights, rows=flow.seen)
-    return Run((points, theta), plan.advance, view, whole_steps(step), too_large(step), plan=plan)
+    return Run((points, theta), plan.advance, view, whole_steps(step), too_large(step), plan=plan, slopes=MOVING)

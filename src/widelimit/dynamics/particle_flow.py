@@ -28,6 +28,7 @@ from widelimit.errors import require
 from widelimit.frozen import Frozen
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
+from widelimit.potentials.refinement import MOVING
 from widelimit.problem.problem import Problem
 from widelimit.solving.adaptive import NOT_FINITE, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
@@ -136,7 +137,9 @@ def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array
     scheme = SchemeChoice.of(solver, flow.land, len(flow.weights))
     plan = SmoothPlan(legs, no_keys, replicas, mapping_of(theta), flow.land, flow.weights, scheme)
     view = view_neurons(flow.land, flow.weights)
-    return Run(theta, plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes, plan=plan)
+    return Run(
+        theta, plan.advance, view, lambda t: t, NOT_FINITE, memory=scheme, notes=scheme.notes, plan=plan, slopes=MOVING
+    )
 
 
 def noisy_run(flow: Interacting, problem: Problem, grid: NoiseGrid, theta: Array, keys: Array) -> Run:
@@ -148,7 +151,7 @@ def noisy_run(flow: Interacting, problem: Problem, grid: NoiseGrid, theta: Array
     replicas, step = len(keys) if keys.ndim else None, grid.step
     plan = Plan(legs, keys, replicas, mapping_of(theta), flow.land, flow.weights)
     view = view_neurons(flow.land, flow.weights)
-    return Run(theta, plan.advance, view, whole_steps(step), too_large(step), plan=plan)
+    return Run(theta, plan.advance, view, whole_steps(step), too_large(step), plan=plan, slopes=MOVING)
 
 
 def require_explicit(method: ParticleFlow | NonlinearFlow | MeanField) -> None:

@@ -121,7 +121,12 @@ def with_lost(found: Errors, here: Errors, e: Lost, weights: np.ndarray, square:
     size, root = np.sqrt(np.abs(np.diagonal(here.U))), math.sqrt(abs(square))
     V, U = root * size * e.values, np.outer(size, size) * np.maximum.outer(e.pairs, e.pairs)
     np.fill_diagonal(U, size**2 * e.own)
-    others = root + weights @ size - weights * size
-    slope = e.slopes * (np.abs(here.gradient).max() + size.max() * others) + e.own_slopes * weights * size**2
+    slope = lost_slopes(e, float(np.abs(here.gradient).max()), size, weights, root)
     risk = float(weights @ (2 * V + U @ weights))
     return Errors(found.V + V, found.U + U, found.gradient + slope[:, None], found.risk + risk)
+
+
+def lost_slopes(e: Lost, most: float, size: np.ndarray, weights: np.ndarray, root: float) -> np.ndarray:
+    """|δ∇Ψ(θ_i)|, (n,), with Σ of every neuron, the largest |∇Ψ| and √R#."""
+    others = root + weights @ size - weights * size
+    return e.slopes * (most + size.max() * others) + e.own_slopes * weights * size**2

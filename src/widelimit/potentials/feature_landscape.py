@@ -31,7 +31,9 @@ from widelimit.potentials.least_squares import LeastSquares
 from widelimit.potentials.refinement import ROUNDING, SAFETY, Errors
 
 Basis = Callable[[np.ndarray], np.ndarray]  # g: nodes z (J, k) → (J,), or (J, several)
-FEATURES_HELD = 2**23  # numbers, 64 MiB: many features leave fewer neurons to a chunk
+FEATURES_HELD = 2**23  # numbers, 64 MiB, that may be held
+AT_ONCE = 2**21  # up to which features are kept from one use to the next instead of evaluated again
+IN_CACHE = 2**18  # in a chunk, 2 MiB: many features leave fewer neurons to it
 
 
 class FeatureLandscape(Landscape, eq=False):
@@ -113,7 +115,7 @@ class FeatureLandscape(Landscape, eq=False):
     @property
     def held(self) -> int:
         """Neurons whose features are held at one time."""
-        return max(1, min(self.chunk, FEATURES_HELD // len(self.fit.p)))
+        return max(1, min(self.chunk, IN_CACHE // len(self.fit.p)))
 
     def external(self, theta: Array) -> Array:
         """V(θ)."""
@@ -158,7 +160,7 @@ class FeatureLandscape(Landscape, eq=False):
     @jax.jit
     def self_gradient(self, theta: Array, weights: Array) -> Array:
         """The gradient at the particles themselves; the features of few are evaluated once."""
-        if len(theta) > self.held:
+        if len(theta) > min(self.chunk, AT_ONCE // self.size):
             return self.gradient(theta, theta, weights)
         features, pull = jax.vjp(self.features, theta)
         residual = self.fit.residual(weights @ features)

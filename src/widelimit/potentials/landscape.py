@@ -40,6 +40,7 @@ from widelimit.potentials.landscape_values import (
     compiled_pair,
     compiled_psi,
     disagreement,
+    with_entropy,
 )
 from widelimit.potentials.refinement import (
     AFFORDABLE,
@@ -136,7 +137,7 @@ class Landscape(Frozen, ABC, eq=False):
         """F(ρ); without noise the energy alone."""
         instance_of(Density, rho, "a free energy", "solve with FiniteVolume or JKO")
         require(is_number(beta) and beta > 0, "beta must be positive, math.inf for no noise", beta, "try beta=1000.0")
-        return self.energy(rho) - (rho.entropy / beta if math.isfinite(beta) else 0.0)
+        return with_entropy(self.energy(rho), rho, beta)
 
     def risk_error(self, rho: Rho) -> float:
         """How far R(ρ) may be off."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import jax
@@ -12,6 +13,7 @@ from jax import Array
 from widelimit.potentials.refinement import Errors
 
 if TYPE_CHECKING:
+    from widelimit.measures import Density
     from widelimit.potentials.landscape import Landscape
 
 
@@ -40,6 +42,12 @@ def compiled_energy(landscape: Landscape, risk: Array, points: Array, weights: A
 
 
 @jax.jit
+def compiled_probe(landscape: Landscape, theta: Array) -> Array:
+    """V(θ)/√R# and √U(θ, θ), (n, 2)."""
+    return landscape.probe(theta)
+
+
+@jax.jit
 def disagreement(land: Landscape, finer: Landscape, theta: Array) -> Array:
     """The largest difference of two probes, relative to √U."""
     one, other = (version.probe(theta.reshape(-1, theta.shape[-1])) for version in (land, finer))
@@ -51,3 +59,8 @@ def all_of(land: Landscape, points: Array, weights: Array) -> Errors:
     V, U = compiled_external(land, points), compiled_pair(land, points, points)
     risk = float(land.risk_of(points, weights))
     return Errors(np.asarray(V), np.asarray(U), np.asarray(land.gradient(points, points, weights)), risk)
+
+
+def with_entropy(energy: float, rho: Density, beta: float) -> float:
+    """F(ρ) = E(ρ) + β^{-1} ∫ ρ log ρ; without noise the energy alone."""
+    return energy - (rho.entropy / beta if math.isfinite(beta) else 0.0)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Measured = Callable[..., Array]  # a landscape, the other one, θ → how far they are apart
 AFFORDABLE = 2.0**25  # features of all neurons together on a landscape that a dynamics may climb to
 MOVING = 1e-8  # error of V and U, relative to √(R# U) and U, at which neurons move: that of the solvers
+ON_CELLS = 1e-5  # the same at centres of cells: well below the error of the cells themselves
 HEADROOM = 10.0  # a landscape is certified with this much to spare where a move begins, so that neurons may move
 SAFETY = 3.0  # times the difference: a series that converges slowly gains less than half of its error
 ROUNDING = 2e-12

@@ -26,6 +26,7 @@ from widelimit.solving.recorder import Attributes, Observer, OfNeurons, Recorder
 from widelimit.solving.resuming import AT, PREFIX, Behind, Stand, midway_of, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
+from widelimit.solving.straying import Passage, Strayed, strayed
 from widelimit.solving.streams import stream
 from widelimit.solving.written import toml_of
 
@@ -34,19 +35,8 @@ if TYPE_CHECKING:
 
 Ready = Callable[..., Run]
 FAILURES = {"diverged": Diverged, "stopped": Stopped}
-RESERVED = {
-    "risk",
-    "risk_error",
-    "theta",
-    "weights",
-    "final",
-    "time",
-    "neuron",
-    "coordinate",
-    "final_coordinate",
-    "replica",
-}
-RESERVED |= {"masses", "free_energy", "dimension"}
+NEURONS = {"theta", "weights", "final", "neuron", "coordinate", "final_coordinate"}
+RESERVED = {"risk", "risk_error", "time", "replica", "masses", "free_energy", "dimension"} | NEURONS
 
 
 @dataclass(frozen=True)
@@ -90,7 +80,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
     view = replace(run.view, land=run.view.land.reporting(stream(settings.seed, "report")))
     book = recorder(view, Saves(request.problem, settings.keep, request.observers))
     outcome, advice, twin = "done", "", _Twin.of(run, book)
-    here = Stand(run.state, recalled(run), None if twin is None else twin.held, 0, 0.0)
+    here = Stand(run.state, recalled(run), None if twin is None else twin.held, Strayed(), 0, 0.0)
     if before is not None and (before.sizes["time"] or AT in before):
         here = here.reached(before)
         book.restore(before)
@@ -128,8 +118,9 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
                     break
                 there = here._replace(state=moved, memory=recalled(run), at=t, midway=None)
                 held = None if twin is None else twin.moved(there, now, risk, beside)
-                book.save(t, moved, risk, run.unknown + (0.0 if held is None else held.away))
-                here = Stand(moved, recalled(run), held, here.saves + 1, t)
+                off = strayed(request.problem, run, book, here.strayed, Passage(now, t, moved))
+                book.save(t, moved, risk, run.unknown + off.sum + (0.0 if held is None else held.away))
+                here = Stand(moved, recalled(run), held, off, here.saves + 1, t)
                 if t < settings.t_end:
                     keep(here)
             advice = advice or closing_advice(request, run, book)

@@ -6,12 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from widelimit.coordinates import Coordinates
 from widelimit.errors import require
 from widelimit.measures import Density
 from widelimit.potentials.landscape import Landscape
+from widelimit.potentials.landscape_values import with_entropy
+from widelimit.potentials.refinement import AFFORDABLE, ON_CELLS
+from widelimit.potentials.slope_errors import straying
 from widelimit.problem.neurons import halves
 from widelimit.problem.problem import Problem
 
@@ -72,6 +77,11 @@ class NeuronView:
         rows = self.rows(state)
         return self.land.moving_risk_error(rows, self.weights)
 
+    def straying(self, state: State, rates: np.ndarray, allowed: float) -> np.ndarray:
+        """How fast R strays because slopes are not exact, a number or (R,)."""
+        rows = self.rows(state)
+        return straying(self.land.in_motion(rows), rows, self.weights, rates, allowed)
+
 
 @dataclass(frozen=True)
 class CellView:
@@ -80,11 +90,13 @@ class CellView:
     land      whose risk is reported
     beta      inverse temperature in the free energy
     density   state ↦ `Density`
+    known     centres and landscapes of the cells seen last, by their edges
     """
 
     land: Landscape
     beta: float
     density: Callable[[State], Density]
+    known: dict[tuple[bytes, ...], tuple[Array, list[Landscape]]] = field(default_factory=dict, init=False)
 
     @property
     def columns(self) -> Coordinates:
@@ -93,17 +105,37 @@ class CellView:
 
     def risk(self, rho: Density) -> Array:
         """R(ρ)."""
-        points, weights = self.land.measure(rho)
-        return self.land.in_motion(points).risk_of(points, weights)
+        points, lands = self._resolved(rho)
+        return lands[-1].risk_of(points, _masses(rho))
 
     def error(self, rho: Density) -> Array:
         """How far R may be off, 0 where it is exact."""
-        points, weights = self.land.measure(rho)
-        return self.land.moving_risk_error(points, weights)
+        points, lands = self._resolved(rho)
+        return self.land.risk_error_on(lands, points, _masses(rho))
+
+    def straying(self, rho: Density, rates: np.ndarray, allowed: float) -> np.ndarray:
+        """How fast R strays because slopes are not exact."""
+        points, lands = self._resolved(rho)
+        return straying(lands[-1], points, _masses(rho), rates, allowed)
 
     def free_energy(self, rho: Density) -> float:
         """F(ρ)."""
-        return self.land.free_energy(rho, self.beta)
+        points, lands = self._resolved(rho)
+        return with_entropy(float(lands[-1].energy_of(points, _masses(rho))), rho, self.beta)
+
+    def _resolved(self, rho: Density) -> tuple[Array, list[Landscape]]:
+        """The centres of the cells, and the landscape and its finer ones up to that of whoever moves on them; found
+        again only if the cells are others."""
+        cells = tuple(edges.tobytes() for edges in rho.edges)
+        if cells not in self.known:
+            self.known.clear()
+            points, _ = self.land.measure(rho)
+            self.known[cells] = points, self.land.climbing(points, ON_CELLS, AFFORDABLE)
+        return self.known[cells]
+
+
+def _masses(rho: Density) -> Array:
+    return jnp.asarray(rho.weights, float)
 
 
 class Memory(Protocol):
@@ -138,6 +170,8 @@ class Run:
     notes       what the record shall say of the way it was solved; may grow as the run goes on
     twin        a coarser or finer version of this run: how far its risk is from this one's counts as an error,
     times       so many times
+    slopes      error, relative, of the landscape whose slopes it follows, up to which it is good enough; None if it
+                follows none
     unknown     what else counts as one: NaN where what carries ρ has an error that nobody measures, else 0
     plan        how the state is moved from leg to leg, if it is; several runs may then be moved together
     route       how ``advance`` uses the advance of the plan, where it is not the same
@@ -152,6 +186,7 @@ class Run:
     twin: Run | None = None
     times: float = 1.0
     unknown: float = 0.0
+    slopes: float | None = None
     memory: Memory | None = None
     notes: list[str] = field(default_factory=list)
     falls: bool = False

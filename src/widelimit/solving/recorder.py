@@ -110,6 +110,10 @@ class OfNeurons:
         """How far R(ρ) may be off, on finite θ."""
         return np.asarray(self.view.error(state))
 
+    def straying(self, state: State, rates: np.ndarray, allowed: float) -> np.ndarray:
+        """How fast the risk strays because slopes are not exact."""
+        return self.view.straying(state, rates, allowed)
+
     def save(self, t: float, state: State, risk: np.ndarray, away: np.ndarray | float) -> None:
         """Keep a state; ``away`` is what a twin of the run adds to the error."""
         self.put(t, self.kept(np.asarray(self.view.theta(state))), risk, away + self.error(state))
@@ -187,6 +191,10 @@ class OfCells:
     def error(self, state: State) -> np.ndarray:
         """How far R(ρ) may be off."""
         return np.asarray(self.view.error(self.view.density(state)))
+
+    def straying(self, state: State, rates: np.ndarray, allowed: float) -> np.ndarray:
+        """How fast the risk strays because slopes are not exact."""
+        return self.view.straying(self.view.density(state), rates, allowed)
 
     def save(self, t: float, state: State, risk: np.ndarray, away: np.ndarray | float) -> None:
         """Keep a state; ``away`` is what a twin of the run adds to the error."""

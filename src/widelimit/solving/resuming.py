@@ -26,6 +26,7 @@ from widelimit.errors import InputError
 from widelimit.solving.adaptive import Midway, Reached, Span
 from widelimit.solving.protocol import Run, State
 from widelimit.solving.recorder import Variable
+from widelimit.solving.straying import Strayed
 
 PREFIX = "state_"
 AT, MIDWAY = f"{PREFIX}at", f"{PREFIX}midway_"
@@ -45,6 +46,7 @@ class Stand(NamedTuple):
     state   of the dynamics
     memory  its choices, None if it makes none
     twin    what its twin holds, None without one
+    strayed how far its risk may have strayed
     saves   how many are behind it
     at      the time of the state: that of the last save, or later
     midway  how far beyond it a flow has come, None if not at all
@@ -54,6 +56,7 @@ class Stand(NamedTuple):
     state: State
     memory: State
     twin: State
+    strayed: Strayed
     saves: int
     at: float
     midway: Midway | None = None
@@ -62,7 +65,7 @@ class Stand(NamedTuple):
     def variables(self) -> dict[str, Variable]:
         """The leaves, as variables of a dataset."""
         twin_at, twin_midway = self.behind or (None, None)
-        parts = {PREFIX: self[:3], MIDWAY: self.midway, TWIN_MIDWAY: twin_midway}
+        parts = {PREFIX: self[:4], MIDWAY: self.midway, TWIN_MIDWAY: twin_midway}
         leaves = {f"{name}{i}": leaf for name, part in parts.items() for i, leaf in enumerate(jax.tree.leaves(part))}
         found: dict[str, Variable] = {
             name: (tuple(f"{name}_{k}" for k in range(np.ndim(leaf))), np.asarray(leaf), {})
@@ -73,12 +76,12 @@ class Stand(NamedTuple):
 
     def reached(self, dataset: xr.Dataset) -> Stand:
         """Where a record stands; this is where its run began."""
-        state, memory, twin = _read(self[:3], dataset, PREFIX)
+        state, memory, twin, strayed = _read(self[:4], dataset, PREFIX)
         at = float(dataset[AT] if AT in dataset else dataset["time"].values[-1])
         midway, behind = _midway(self.state, dataset, MIDWAY), None
         if TWIN_AT in dataset:
             behind = Behind(float(dataset[TWIN_AT]), _midway(self.twin.state, dataset, TWIN_MIDWAY))
-        return Stand(state, memory, twin, dataset.sizes["time"], at, midway, behind)
+        return Stand(state, memory, twin, strayed, dataset.sizes["time"], at, midway, behind)
 
 
 def _midway(state: State, dataset: xr.Dataset, prefix: str) -> Midway | None:

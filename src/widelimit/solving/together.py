@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import jax
 import numpy as np
@@ -27,6 +27,7 @@ from widelimit.solving.protocol import NeuronView, Run, State
 from widelimit.solving.recorder import OfNeurons, Saves
 from widelimit.solving.resuming import Stand
 from widelimit.solving.solution import Solution
+from widelimit.solving.straying import Passage, Strayed, strayed
 from widelimit.solving.streams import stream
 from widelimit.solving.team import Team, at, stays
 
@@ -66,6 +67,13 @@ class _Member:
     outcome: str = "done"
     advice: str = ""
     last: State = None
+    off: Strayed = field(default_factory=Strayed)
+
+    def strayed_to(self, state: State, now: float, t: float) -> float:
+        """How far its risk may have strayed at a later time."""
+        if self.book.view.land.refinement.matters:
+            self.off = strayed(self.request.problem, self.run, self.book, self.off, Passage(now, t, state))
+        return float(self.off.sum)
 
     @property
     def ended(self) -> bool:
@@ -148,6 +156,7 @@ def drive_together(requests: Sequence[Request], runs: Sequence[Run]) -> list[End
             break
         error = team.errors(views, state) + (0.0 if twins is None else twins.moved(now, t, risk))
         error += np.array([run.unknown for run in runs])
+        error += [member.strayed_to(at(state, b), now, t) if team.alive[b] else 0.0 for b, member in enumerate(members)]
         kept = members[0].book.kept(np.asarray(views[0].theta(state)))
         for b in np.flatnonzero(team.alive):
             members[b].book.put(t, kept[b], risk[b], error[b])
@@ -198,5 +207,5 @@ def _end_the_wild(team: Team, members: Sequence[_Member], states: tuple[State, S
 def _ended(member: _Member, state: State, t: float, spent: float) -> Ended:
     if not member.ended:
         member.advice = closing_advice(member.request, member.run, member.book)
-    here = Stand(member.last if member.ended else state, None, None, len(member.book.saves.times), t)
+    here = Stand(member.last if member.ended else state, None, None, member.off, len(member.book.saves.times), t)
     return Ended(member, here, spent)

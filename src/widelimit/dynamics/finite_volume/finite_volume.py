@@ -40,6 +40,7 @@ from widelimit.errors import InputError
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
+from widelimit.potentials.refinement import ON_CELLS
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import stretches
 from widelimit.solving.protocol import CellView, Run, Tick, require_single
@@ -155,7 +156,7 @@ def ready(method: FiniteVolume, problem: Problem, seed: int, replicas: int | Non
     coarser = replace(method, cells=max(4, len(masses) // 2), check=False)
     twin = ready(coarser, problem, seed, replicas) if method.check else None
     unknown = 0.0 if method.check else math.nan
-    return Run(Mass(grid, masses), advance, view, lambda t: t, advice, twin, TIMES, unknown)
+    return Run(Mass(grid, masses), advance, view, lambda t: t, advice, twin, TIMES, unknown, ON_CELLS)
 
 
 def _complain(status: int, largest: float, method: FiniteVolume) -> None:

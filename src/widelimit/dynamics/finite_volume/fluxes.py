@@ -27,10 +27,9 @@ from widelimit.dynamics.finite_volume.grid import Grid
 from widelimit.errors import require
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.least_squares import LeastSquares
-from widelimit.potentials.refinement import AFFORDABLE
+from widelimit.potentials.refinement import AFFORDABLE, ON_CELLS
 
 MOST_FEATURES = 2**28  # numbers held for all cells, 2 GiB
-ON_CELLS = 1e-5  # error of V and U at centres, relative to √(R# U) and U: well below that of the cells themselves
 
 
 class Terrain(NamedTuple):

@@ -30,6 +30,7 @@ from widelimit.errors import InputError, require
 from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
+from widelimit.potentials.refinement import ON_CELLS
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import proximal_steps, whole_steps
 from widelimit.solving.protocol import CellView, Run, Tick
@@ -143,7 +144,7 @@ def entropic_run(method: JKO, problem: Problem) -> Run:
 
     advice = f"the mass leaves every grid of {MOST_CELLS} cells: use fewer cells, or FiniteVolume"
     view = CellView(land, problem.beta, Mass.density)
-    return Run(Mass(grid, masses), advance, view, whole_steps(method.step), advice)
+    return Run(Mass(grid, masses), advance, view, whole_steps(method.step), advice, slopes=ON_CELLS)
 
 
 def _require_seen(widths: np.ndarray, eta: float, beta: float) -> None:

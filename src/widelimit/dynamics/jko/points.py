@@ -25,6 +25,7 @@ from widelimit.potentials.chunks import all_finite
 from widelimit.potentials.damped_newton import Budget, Direction, minimise
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
+from widelimit.potentials.refinement import MOVING
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import proximal_steps, whole_steps
 from widelimit.solving.placement import initial_points
@@ -67,7 +68,7 @@ def point_run(method: JKO, problem: Problem) -> Run:
         return theta
 
     advice = "the field is not finite at some point: check the activation"
-    return Run(theta, advance, view_neurons(land, weights), whole_steps(method.step), advice)
+    return Run(theta, advance, view_neurons(land, weights), whole_steps(method.step), advice, slopes=MOVING)
 
 
 def moved(movement: PointStep) -> Array:

@@ -35,6 +35,7 @@ from widelimit.measures import Density, log_volumes
 from widelimit.potentials.damped_newton import Budget, Direction, minimise
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
+from widelimit.potentials.refinement import ON_CELLS
 from widelimit.problem.initial import Explicit
 from widelimit.problem.problem import Problem
 from widelimit.solving.clock import proximal_steps, whole_steps
@@ -68,7 +69,7 @@ def quantile_run(method: JKO, problem: Problem) -> Run:
 
     advice = "the step cannot be solved: try a smaller one"
     view = CellView(land, problem.beta, density)
-    return Run(edges, advance, view, whole_steps(method.step), advice)
+    return Run(edges, advance, view, whole_steps(method.step), advice, slopes=ON_CELLS)
 
 
 def _start(problem: Problem, cells: int) -> tuple[np.ndarray, np.ndarray]:
