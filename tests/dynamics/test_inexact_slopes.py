@@ -64,6 +64,22 @@ def test_many_runs_together_have_the_errors_of_single_ones():
 
 
 @pytest.mark.more
+def test_orders_that_are_left_out_are_covered():
+    """Neurons that lie almost wholly in three kept coordinates, against nodes; the two share the thin layers' error."""
+    start = np.array([[1.0, 0.9, 0.3, 0.2, 0.4], [-1.0, -0.4, 0.8, 0.5, 0.3], [0.5, 0.3, -0.6, 0.9, 0.5]])
+
+    def problem(nodes: int | None) -> wl.Problem:
+        law = wl.data.multi_index(50, 3, "z1*z2 + z3", nodes=nodes)
+        neuron = wl.neurons.ridge("relu", outer="trained")
+        return wl.Problem(law, neuron, wl.initial.array(start, coordinates="reduced"))
+
+    series, nodes = (wl.solve(problem(n), wl.MeanField(3), 0.5, save=3) for n in (None, 24))
+    stated = series.dataset["risk_error"].values
+    assert (np.abs(series.risk - nodes.risk) <= stated + nodes.dataset["risk_error"].values).all()
+    assert stated[-1] > of_the_state(problem(None), series)
+
+
+@pytest.mark.more
 def test_cells_whose_nodes_are_not_affordable_add_to_the_error(monkeypatch):
     problem = wl.Problem(wl.data.single_index(math.inf, "tanh(z)"), wl.neurons.ridge("ramp"), wl.initial.gaussian(1.0))
     fine = wl.solve(problem, wl.FiniteVolume(16, check=True), 0.2, save=3).dataset["risk_error"].values

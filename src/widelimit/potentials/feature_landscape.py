@@ -94,18 +94,25 @@ class FeatureLandscape(Landscape, eq=False):
         return jnp.zeros((len(theta), len(theta)))
 
     def _with_left_out(self, found: Errors, points: Array, weights: Array) -> Errors:
-        """Errors with what the orders left out may add: to ∂_a Ψ as much as to Ψ at a = 1, to other slopes order/s as
-        much as to Ψ, some four times what relu and erf have at the worst."""
+        """Errors with what the orders left out may add."""
         if self.order is None:
             return found
-        columns, p = self.penalty.columns, np.asarray(weights)
+        a, p = self.penalty.columns.split(np.asarray(points))[0], np.asarray(weights)
+        pairs = np.asarray(compiled_left_out(self, points))
+        U, slopes = np.abs(np.outer(a, a)) * pairs, self.left_out_of_slopes(pairs, points, weights)
+        return Errors(found.V, found.U + U, found.gradient + slopes, found.risk + float(p @ U @ p))
+
+    def left_out_of_slopes(self, pairs: np.ndarray, points: Array, weights: Array) -> np.ndarray:
+        """What the orders left out may add to ∇Ψ, (n, D), from what they add to U of neurons with a = 1: to ∂_a Ψ as
+        much as to Ψ at a = 1, to other slopes order/s as much as to Ψ, some four times what relu and erf have at the
+        worst."""
+        columns = self.penalty.columns
         a, _, w = columns.split(np.asarray(points))
-        pairs, s = np.asarray(_left_out(self, points)), np.linalg.norm(w, axis=1)
-        by_a, U = pairs @ (np.abs(a) * p), np.abs(np.outer(a, a)) * pairs
-        slopes = np.tile((np.abs(a) * by_a * self.order / np.where(s > 0, s, 1.0))[:, None], len(columns.names))
+        s, by_a = np.linalg.norm(w, axis=1), pairs @ (np.abs(a) * np.asarray(weights))
+        slopes = np.tile((np.abs(a) * by_a * (self.order or 0) / np.where(s > 0, s, 1.0))[:, None], len(columns.names))
         if "a" in columns.scalars:
             slopes[:, columns.names.index("a")] = by_a
-        return Errors(found.V, found.U + U, found.gradient + slopes, found.risk + float(p @ U @ p))
+        return slopes
 
     @property
     def size(self) -> int:
@@ -244,7 +251,8 @@ class FeatureLandscape(Landscape, eq=False):
 
 
 @jax.jit
-def _left_out(landscape: FeatureLandscape, theta: Array) -> Array:
+def compiled_left_out(landscape: FeatureLandscape, theta: Array) -> Array:
+    """`FeatureLandscape.left_out`."""
     return landscape.left_out(theta)
 
 

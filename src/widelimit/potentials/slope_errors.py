@@ -6,7 +6,7 @@ to first order: v = −2 M ∇Ψ is off by 2 M δ∇Ψ, and R changes by 2 p_i �
 It is 0 where the landscape is as accurate as whoever moves on it asks.
 
     δ∇Ψ   the distance to another landscape, or the spread of independent sets of random nodes, and what no comparison
-          shows: widelimit.potentials.beyond_rules and thin_layers
+          shows: widelimit.potentials.beyond_rules and thin_layers, and the orders that are left out
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.potentials.beyond_rules import Lost, lost_slopes
-from widelimit.potentials.feature_landscape import FeatureLandscape
+from widelimit.potentials.feature_landscape import FeatureLandscape, compiled_left_out
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscape_values import compiled_probe, disagreement
 from widelimit.potentials.refinement import SAFETY
@@ -41,12 +41,15 @@ def _of_cloud(land: FeatureLandscape, points: Array, weights: Array, rates: np.n
     hidden = max(lost.slopes.max(), lost.own_slopes.max()) > allowed
     compared = land.refinement.matters and land.other is not None
     seen = land.sets > 1 or (compared and land.refinement.once(disagreement, land, points) > allowed)
-    if not (hidden or seen):
+    if not (hidden or seen or land.order is not None):
         return 0.0
     slope = np.asarray(land.self_gradient(points, weights))
     off = _seen(land, slope, points, weights) if seen else np.zeros_like(slope)
     if hidden:
         off = off + _hidden(land, slope, lost, points, weights)[:, None]
+    if land.order is not None:
+        pairs = np.asarray(compiled_left_out(land, points))
+        off = off + land.left_out_of_slopes(pairs, points, weights)
     return float(np.asarray(weights) @ (np.abs(slope) * off) @ (4 * rates))
 
 
