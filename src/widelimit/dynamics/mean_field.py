@@ -21,6 +21,7 @@ from dataclasses import replace
 
 from jax import Array
 
+from widelimit.dynamics.apex import apex_of
 from widelimit.dynamics.methods import MeanField
 from widelimit.dynamics.particle_flow import Interacting, noisy_run, require_explicit, smooth_run
 from widelimit.dynamics.rules import rules_of
@@ -43,10 +44,10 @@ def ready(method: MeanField, problem: Problem, seed: int, replicas: int | None) 
     """Points placed on ρ_0, in their own field."""
     require_single(replicas, "MeanField")
     land, rules = landscape(problem, reduced=True), rules_of(problem, reduced=True)
-    solver = Solver(method.rtol, method.atol, method.stiff)
+    solver, apex = Solver(method.rtol, method.atol, method.stiff), apex_of(problem, rules.columns)
 
     def from_points(theta: Array, weights: Array) -> Run:
-        flow = Interacting(land, rules, weights)
+        flow = Interacting(land, rules, weights, apex)
         if not problem.is_noisy:
             return smooth_run(flow, problem, solver, theta, None)
         require_explicit(method)

@@ -24,6 +24,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from widelimit.dynamics.apex import Apex, apex_of
 from widelimit.dynamics.mean_field import TIMES_NOISY
 from widelimit.dynamics.methods import NonlinearFlow
 from widelimit.dynamics.particle_flow import Interacting, Kicked, kicked, require_explicit, step_normals, too_large
@@ -51,6 +52,7 @@ class Passive(Frozen, eq=False):
 
     limit: Interacting
     rules: Rules
+    apex: Apex | None = None  # of the tracers
 
     def velocity(self, t: Array, state: State, args: None = None) -> State:
         """The velocities of the points (m, D') and of the tracers (n, D)."""
@@ -59,9 +61,12 @@ class Passive(Frozen, eq=False):
 
     def _driven(self, t: Array, points: Array, tracers: Array) -> Array:
         """The velocity of tracers (…, n, D) in the field of the points."""
-        rows = self.rules.seen(tracers).reshape(-1, tracers.shape[-1])
-        slope = self.gradient(rows, self.limit.rules.seen(points)).reshape(tracers.shape)
-        return self.rules.held(tracers, self.rules.tangent(tracers, -2 * self.rules.rates(t) * slope))
+        rows, at_points = self.rules.seen(tracers).reshape(-1, tracers.shape[-1]), self.limit.rules.seen(points)
+        slope = self.gradient(rows, at_points).reshape(tracers.shape)
+        driven = self.rules.held(tracers, self.rules.tangent(tracers, -2 * self.rules.rates(t) * slope))
+        if self.apex is None:
+            return driven
+        return self.apex.leaving(tracers, driven, self.gradient(self.apex.probes(), at_points), self.rules.rates(t))
 
     def seen(self, state: State) -> Array:
         """Points and tracers in reduced coordinates, one below the other."""
@@ -106,13 +111,17 @@ class Passive(Frozen, eq=False):
         """Points and tracers back on the sphere, if they live there."""
         return self.limit.retract(state[0]), self.rules.retract(state[1])
 
-    def inside(self, state: State) -> State:
-        """Radii below 0 at the origin."""
-        return self.limit.inside(state[0]), self.rules.inside(state[1])
+    def inside(self, state: State, before: State) -> State:
+        """Radii below 0 at the origin, and w at 0 that comes too close to it."""
+        tracers = self.rules.inside(state[1])
+        tracers = tracers if self.apex is None else self.apex.arrived(tracers, before[1])
+        return self.limit.inside(state[0], before[0]), tracers
 
     def held(self, state: State, velocity: State) -> State:
         """A velocity without what would take radii at the origin below 0."""
-        return self.limit.held(state[0], velocity[0]), self.rules.held(state[1], velocity[1])
+        tracers = self.rules.held(state[1], velocity[1])
+        tracers = tracers if self.apex is None else self.apex.held(state[1], tracers)
+        return self.limit.held(state[0], velocity[0]), tracers
 
     def floored(self, floor: float) -> Passive:
         """The same flow on the landscape whose radii end at a floor."""
@@ -162,8 +171,9 @@ class Tracers(NamedTuple):
 def _in_the_field_of(carriers: tuple[Array, Array], method: NonlinearFlow, problem: Problem, start: Tracers) -> Run:
     """Tracers in the field of weighted points, ready for the driver."""
     (points, weights), (theta, keys, replicas), reduced = carriers, start, method.coordinates == "reduced"
-    limit = Interacting(landscape(problem, reduced=True), rules_of(problem, reduced=True), weights)
-    flow = Passive(limit, rules_of(problem, reduced))
+    of_points, of_tracers = (rules_of(problem, kind) for kind in (True, reduced))
+    limit = Interacting(landscape(problem, reduced=True), of_points, weights, apex_of(problem, of_points.columns))
+    flow = Passive(limit, of_tracers, apex_of(problem, of_tracers.columns))
     solver, step = Solver(method.rtol, method.atol, method.stiff), method.noise_step
 
     def legs(start: float, stop: float) -> Iterator[Leg]:

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from widelimit.dynamics.apex import Apex, apex_of
 from widelimit.dynamics.methods import MeanField, NonlinearFlow, ParticleFlow
 from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.errors import require
@@ -48,10 +49,18 @@ class Interacting(Frozen, eq=False):
     land: Landscape
     rules: Rules
     weights: Array
+    apex: Apex | None = None
 
     def velocity(self, t: Array, theta: Array, args: None = None) -> Array:
         """−2 M ∇Ψ(θ; ρ), along the sphere if θ is on it, (n, D)."""
-        return self._driven(t, theta, self.land.self_gradient(self.rules.seen(theta), self.weights))
+        seen = self.rules.seen(theta)
+        if self.apex is None:
+            return self._driven(t, theta, self.land.self_gradient(seen, self.weights))
+        probes = self.apex.probes()
+        weights = jnp.concatenate([self.weights, jnp.zeros(len(probes))])
+        gradient = self.land.self_gradient(jnp.concatenate([seen, probes]), weights)
+        slope, at_apex = gradient[: len(theta)], gradient[len(theta) :]
+        return self.apex.leaving(theta, self._driven(t, theta, slope), at_apex, self.rules.rates(t))
 
     def _driven(self, t: Array, theta: Array, gradient: Array) -> Array:
         """The velocity of neurons that feel a gradient."""
@@ -61,7 +70,8 @@ class Interacting(Frozen, eq=False):
         """The linear systems of a stiff flow."""
         seen = self.rules.seen(theta)
         gradient, curvature = self.land.self_gradient(seen, self.weights), self.land.curvature(seen, self.weights)
-        driven = curvature.unmoved(self.rules.is_below(theta)).applied(partial(self._driven_along, t, theta, gradient))
+        fixed = self.rules.is_below(theta) if self.apex is None else self.rules.is_below(theta) | self.apex.fixed(theta)
+        driven = curvature.unmoved(fixed).applied(partial(self._driven_along, t, theta, gradient))
         turned = jax.vmap(jax.jacfwd(lambda row, slope: self._driven(t, row, slope)))(theta, gradient)
         return driven._replace(blocks=driven.blocks + turned).solver(eta)
 
@@ -81,13 +91,15 @@ class Interacting(Frozen, eq=False):
         """The neurons back on the sphere, if they live there."""
         return self.rules.retract(theta)
 
-    def inside(self, theta: Array) -> Array:
-        """The neurons with radii below 0 at the origin."""
-        return self.rules.inside(theta)
+    def inside(self, theta: Array, before: Array) -> Array:
+        """The neurons with radii below 0 at the origin, and w at 0 that comes too close to it."""
+        inside = self.rules.inside(theta)
+        return inside if self.apex is None else self.apex.arrived(inside, before)
 
     def held(self, theta: Array, velocity: Array) -> Array:
         """A velocity without what would take radii at the origin below 0."""
-        return self.rules.held(theta, velocity)
+        held = self.rules.held(theta, velocity)
+        return held if self.apex is None else self.apex.held(theta, held)
 
     def floored(self, floor: float) -> Interacting:
         """The same flow on the landscape whose radii end at a floor."""
@@ -118,7 +130,8 @@ def ready(method: ParticleFlow, problem: Problem, seed: int, replicas: int | Non
     """N neurons drawn from ρ_0, in their own field."""
     reduced = method.coordinates == "reduced"
     theta = initial_neurons(problem, seed, method.n, reduced, replicas)
-    flow = Interacting(landscape(problem, reduced), rules_of(problem, reduced), jnp.full(method.n, 1 / method.n))
+    land, rules, weights = landscape(problem, reduced), rules_of(problem, reduced), jnp.full(method.n, 1 / method.n)
+    flow = Interacting(land, rules, weights, apex_of(problem, rules.columns))
     solver = Solver(method.rtol, method.atol, method.stiff)
     if not problem.is_noisy:
         return smooth_run(flow, problem, solver, theta, replicas)

@@ -143,7 +143,7 @@ class Adaptive(Frozen, eq=False):
 
         def step(now: Underway) -> Underway:
             new, error, _, carried, _ = scheme.step(term, now.at, now.end, now.state, None, now.scheme, False)
-            new, error = unless_too_long(now.state, self.flow.inside(new), error)
+            new, error = unless_too_long(now.state, self.flow.inside(new, now.state), error)
             if carried is not None:  # the next step begins with the velocity of the state inside
                 carried = carried[0], self.flow.held(new, carried[1])
             kept, at, end, _, known, _ = controller.adapt_step_size(

@@ -76,8 +76,9 @@ class Flow(Protocol):
     def retract(self, state: State) -> State:
         """The state back on its constraint."""
 
-    def inside(self, state: State) -> State:
-        """The state with radii below 0 at the origin."""
+    def inside(self, state: State, before: State) -> State:
+        """The state after a step from another, with radii below 0 at the origin, and neurons that come too close to a
+        point where nothing can be followed at that point."""
 
     def held(self, state: State, velocity: State) -> State:
         """A velocity without what would take radii at the origin below 0."""

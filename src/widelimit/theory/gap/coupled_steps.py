@@ -128,4 +128,4 @@ def runge_kutta(flow: Passive, t: Array, state: State, h: float) -> State:
 
     none = jax.tree.map(jnp.zeros_like, state)
     (_, mean), _ = jax.lax.scan(stage, (none, none), (jnp.asarray(NODES), jnp.asarray(WEIGHTS)))
-    return flow.inside(ahead(mean, h))
+    return flow.inside(ahead(mean, h), state)
