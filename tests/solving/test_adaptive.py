@@ -71,10 +71,11 @@ class Wave:
     def held(self, r, velocity):
         return self.rules.held(r, velocity)
 
-    def inside(self, r):
+    def inside(self, r, before):
         return self.rules.inside(r)
 
-    retract = inside
+    def retract(self, r):
+        return self.rules.inside(r)
 
 
 jax.tree_util.register_pytree_node(Wave, lambda wave: ((), None), lambda *_: Wave())
@@ -99,7 +100,7 @@ class Decay:
     def implicit(self, t, y, eta):
         return lambda b: b / (1 + 2 * eta * y)
 
-    def inside(self, y):
+    def inside(self, y, before):
         return y
 
 
