@@ -2,13 +2,16 @@
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 from scipy.special import ndtr
 
 import widelimit as wl
-from widelimit.solving import driver, protocol
+from widelimit.potentials.refinement import ON_CELLS
+from widelimit.potentials.slope_errors import straying
+from widelimit.solving import driver
 from widelimit.solving.straying import Strayed
 
 START = np.array([[1.0, 0.3, 1.0, 0.002], [1.0, 0.2, 0.5, 0.01], [1.0, 0.1, -0.3, 0.001]])
@@ -79,13 +82,13 @@ def test_orders_that_are_left_out_are_covered():
     assert stated[-1] > of_the_state(problem(None), series)
 
 
-@pytest.mark.more
-def test_cells_whose_nodes_are_not_affordable_add_to_the_error(monkeypatch):
+def test_a_landscape_with_too_few_nodes_for_thin_neurons_lets_a_risk_stray():
     problem = wl.Problem(wl.data.single_index(math.inf, "tanh(z)"), wl.neurons.ridge("ramp"), wl.initial.gaussian(1.0))
-    fine = wl.solve(problem, wl.FiniteVolume(16, check=True), 0.2, save=3).dataset["risk_error"].values
-    monkeypatch.setattr(protocol, "AFFORDABLE", 2.0**15)
-    rough = wl.solve(problem, wl.FiniteVolume(16, check=True), 0.2, save=3).dataset["risk_error"].values
-    assert rough[-1] > fine[-1]
+    land, points, weights = wl.landscape(problem, reduced=True), jnp.array([[1.0, 0.003], [0.8, 0.01]]), jnp.ones(2) / 2
+    good = land.resolving(points, ON_CELLS)
+    assert good is not land
+    assert straying(land, points, weights, np.ones(2), ON_CELLS) > 1e-6
+    assert straying(good, points, weights, np.ones(2), ON_CELLS) == 0
 
 
 def by_quadrature(theta: np.ndarray) -> tuple[float, np.ndarray]:

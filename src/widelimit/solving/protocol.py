@@ -119,7 +119,7 @@ class CellView:
         return straying(lands[-1], points, _masses(rho), rates, allowed)
 
     def free_energy(self, rho: Density) -> float:
-        """F(ρ)."""
+        """F(ρ), off by half of what R may be off."""
         points, lands = self._resolved(rho)
         return with_entropy(float(lands[-1].energy_of(points, _masses(rho))), rho, self.beta)
 
