@@ -108,8 +108,8 @@ def test_other_targets_and_chosen_nodes_stay_on_nodes(link, nodes):
 def test_the_order_is_that_of_the_docstring():
     """Features run over α with |α| = 0, 1, … and then over j."""
     land = wl.landscape(problem(3, CUBIC, "tanh"), reduced=True)
-    count = sum(math.comb(t + 2, 2) * len(j) for t, j in enumerate(land.orders))
-    assert count == len(land.fit.p) and all(b - a == 2 for j in land.orders for a, b in itertools.pairwise(j))
+    count = sum(math.comb(t + 2, 2) * len(j) for t, j in enumerate(land.series.orders))
+    assert count == len(land.fit.p) and all(b - a == 2 for j in land.series.orders for a, b in itertools.pairwise(j))
 
 
 def arcsine(theta):

@@ -32,7 +32,7 @@ from widelimit.potentials.refinement import ROUNDING, SAFETY, Errors
 
 Basis = Callable[[np.ndarray], np.ndarray]  # g: nodes z (J, k) → (J,), or (J, several)
 FEATURES_HELD = 2**23  # numbers, 64 MiB, that may be held
-AT_ONCE = 2**21  # up to which features are kept from one use to the next instead of evaluated again
+AT_ONCE = 2**20  # up to which features are kept from one use to the next instead of evaluated again
 IN_CACHE = 2**18  # in a chunk, 2 MiB: many features leave fewer neurons to it
 
 

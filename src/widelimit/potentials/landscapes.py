@@ -16,9 +16,10 @@ from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.pairwise_landscape import PairwiseLandscape, pairwise_landscape
 from widelimit.potentials.polynomial_landscape import is_polynomial, polynomial_landscape
 from widelimit.potentials.quadrature import check_traceable
-from widelimit.potentials.reduced_landscape import is_cut_short, reduced_landscape
+from widelimit.potentials.reduced_landscape import ReducedLandscape, is_cut_short, reduced_landscape
 from widelimit.potentials.refinement import Refinement, Rung
 from widelimit.potentials.sample_landscape import check_custom, sample_landscape
+from widelimit.potentials.series_landscape import with_series
 from widelimit.problem.activations import General
 from widelimit.problem.data.data_law import DataLaw, require_finite
 from widelimit.problem.neurons import Custom, Neuron, Ridge
@@ -78,7 +79,10 @@ def _rung(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> Landsca
         return _rung(data.other or data, neuron, penalty, rung._replace(height=rung.height + 1))
 
     matters = data.other is not None or is_cut_short(data.groups, rung.tolerance)
-    return replace(land, refinement=Refinement(other, data.climbs and not given, matters))
+    found = replace(land, refinement=Refinement(other, data.climbs and not given, matters))
+    if given or not isinstance(found, ReducedLandscape):
+        return found
+    return replace(found, moves_on=Refinement(lambda: with_series(found, rung.truncation), False))
 
 
 def reduce(problem: Problem, theta: ArrayLike) -> Array:

@@ -1,15 +1,9 @@
 """Reduced landscape of a polynomial of three or more kept coordinates: Hermite features, without nodes.
 
-    q = (α, j),  k = |α| + j ≤ ORDER,  j even,      s² = |u|² + r²
-    Φ_q(θ) = √(k!/(α! j!) M_j(d − κ)) · Π_i (u_i/s)^{α_i} (r/s)^j · a A_k(b, s),      p_q = 1
+    Φ_q(θ)   features of (α, j), |α| + j ≤ ORDER, of widelimit.potentials.hermite_series,      p_q = 1
     y_q = E y h_α(z) for j = 0, else 0
 
-    u   kept coordinates of w, κ of them        h_α   Π h_{α_i}(z_i), orthonormal Hermite polynomials
-    r   radius of the others                    M_j   moments of the angle of two random directions
-
-A kept coordinate is a group of one direction whose sign is kept (widelimit.potentials.reduced_landscape). V is exact.
-U lacks Σ_{k > ORDER} A_k A'_k E corr^k, at most e e' E |corr|^{ORDER+1} with e² = E σ² − Σ_{k ≤ ORDER} A_k²: this is
-its error. Here corr = (⟨u, u'⟩ + r r' cos)/(s s') with the cosine of two random directions, whose moments are the M_j.
+V is exact. U lacks the orders above, and what they may add is its error.
 Relative to U, with three kept coordinates and |w| = 1, beside the grid of 12³ nodes that would be used otherwise, at
 about fifty times the cost:
 
@@ -23,9 +17,7 @@ More digits for neurons that lie almost wholly in the kept coordinates: multi_in
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import replace
-from functools import cache, reduce
 from typing import TypeGuard
 
 import jax
@@ -33,18 +25,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from widelimit.coordinates import along, length
-from widelimit.frozen import static
+from widelimit.coordinates import along
 from widelimit.potentials.beyond_rules import Lost, lost, values_reach
 from widelimit.potentials.feature_landscape import Basis, FeatureLandscape, apart, spread_of, weighted
-from widelimit.potentials.hermite import angle_moment
+from widelimit.potentials.hermite_series import ORDER, HermiteSeries, Wanted, names_of
 from widelimit.potentials.labels import Order, hermite_coefficients
 from widelimit.potentials.landscape import Rho
 from widelimit.potentials.least_squares import on_device
-from widelimit.potentials.reduced_landscape import largest_share
 from widelimit.potentials.refinement import Rung
-from widelimit.potentials.smoothing import smoothed, value
-from widelimit.potentials.square_moments import mean_square
+from widelimit.potentials.smoothing import value
 from widelimit.potentials.thin_layers import KeptNodes, missed
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw, MultiIndex
@@ -54,38 +43,22 @@ from widelimit.problem.data.target import polynomial_terms
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
-ORDER = {3: 16, 4: 11, 5: 8, 6: 7}  # highest total order, by the number of kept coordinates
-
 
 class PolynomialLandscape(FeatureLandscape, eq=False):
     """V, U, Ψ, ∇Ψ, R in the coordinates a, b, u_1, …, u_κ, r at a cost of O(n Q).
 
     sigma   σ, in the form its smoothed versions are known for
     masses  weights of ``inputs``, the nodes at which f is known, (J,)
-    roots   √(k!/(α! j!) M_j), (Q,)
-    orders  which j there are for |α| = 0, 1, …; features run over α and then over j
+    series  the features
     """
 
     sigma: Activation
     masses: Array
-    roots: Array
-    orders: tuple[Order, ...] = static()
+    series: HermiteSeries
 
     def features(self, theta: Array) -> Array:
         """Φ(θ), (n, Q)."""
-        a, b, w = self.penalty.columns.split(theta)
-        w = w.at[:, -1].set(jnp.maximum(w[:, -1], 0.0))
-        s = length(w)
-        *powers, of_r = (_powers(c, len(self.orders)) for c in (w / jnp.where(s > 0, s, 1.0)[:, None]).T)
-        smooth = a[:, None] * smoothed(self.sigma, max(t + j[-1] for t, j in enumerate(self.orders) if j), b, s)
-        blocks = []
-        for t, j in enumerate(self.orders):
-            if j:
-                exponents = np.array(_exponents(len(powers), t)).T
-                monomials = reduce(operator.mul, (_columns(p, e) for p, e in zip(powers, exponents, strict=True)))
-                rest = smooth[:, t + j[0] : t + j[-1] + 1 : 2] * of_r[:, j[0] : j[-1] + 1 : 2]
-                blocks.append((monomials[:, :, None] * rest[:, None, :]).reshape(len(a), -1))
-        return jnp.concatenate(blocks, axis=1) * self.roots
+        return self.series.features(self.sigma, self.penalty.columns, theta)
 
     def lost(self, theta: Array) -> Lost:
         """Relative error of the smoothed values of σ at every neuron."""
@@ -95,19 +68,11 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
     @property
     def order(self) -> int:
         """The first that is left out."""
-        return len(self.orders)
+        return self.series.first_left_out
 
     def left_out(self, theta: Array) -> Array:
-        """e e' E |corr|^{ORDER+1} of neurons with a = 1, (n, n); an odd power by Cauchy and Schwarz from the even ones
-        beside it."""
-        _, b, w = self.penalty.columns.split(theta)
-        s = length(w)
-        square = mean_square(self.sigma, b, s) - jnp.sum(smoothed(self.sigma, self.order - 1, b, s) ** 2, axis=1)
-        e = jnp.sqrt(jnp.maximum(square, 0.0))
-        unit = w / jnp.where(s > 0, s, 1.0)[:, None]
-        inside, outside = unit[:, :-1] @ unit[:, :-1].T, jnp.outer(unit[:, -1], unit[:, -1])
-        low, high = (_mean_power(inside, outside, n, self.penalty.columns.directions[0]) for n in _even(self.order))
-        return jnp.outer(e, e) * jnp.sqrt(low * high)
+        """What the orders left out may add to U of neurons with a = 1, (n, n)."""
+        return self.series.left_out(self.sigma, self.penalty.columns, theta)
 
     def project_error(self, rho: Rho, basis: Basis) -> np.ndarray:
         """The distance to twice as many nodes on every axis, or the spread of sets of random ones; and what no
@@ -153,22 +118,13 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
 
 def polynomial_landscape(data: MultiIndex, neuron: Ridge, penalty: Penalty, rung: Rung) -> PolynomialLandscape:
     """The features of a polynomial target; every number in them is data."""
-    sigma, most, y = neuron.sigma.form, ORDER[data.kept], _coefficients(data)
-    seen, d = _seen(sigma, most, "b" in neuron.scalars), data.groups[0].d
-    orders = []
-    for t in range(most + 1):
-        pairs = {j: [(*alpha, j) for alpha in _exponents(data.kept, t)] for j in range(0, most - t + 1, 2)}
-        sizes = {j: max(largest_share(k) * _weight(k, d) for k in ks) for j, ks in pairs.items()}
-        needed = 0 if any(sum(k) == t for k in y) else -1  # the target has such a term
-        last = max([needed, *(j for j, size in sizes.items() if size > rung.truncation and seen[t + j])])
-        orders.append(tuple(range(0, last + 1, 2)))
-    kept = [(*alpha, j) for t, js in enumerate(orders) for alpha in _exponents(data.kept, t) for j in js]
-    fit = on_device(np.ones(len(kept)), np.array([y.get(k, 0.0) for k in kept]), data.noise**2)
+    sigma, y = neuron.sigma.form, _coefficients(data)
+    wanted = Wanted(data.kept, data.groups[0].d, rung.truncation, frozenset(map(sum, y)))
+    series = wanted.series(sigma, "b" in neuron.scalars)
+    labels = [y.get(name, 0.0) for name in names_of(data.kept, series.orders)]
+    fit = on_device(np.ones(len(labels)), np.array(labels), data.noise**2)
     z, p, _ = data.quadrature
-    roots = jnp.sqrt(jnp.array([_weight(k, d) for k in kept]))
-    return PolynomialLandscape(
-        penalty, fit, jnp.asarray(z), sigma, jnp.asarray(p), roots, tuple(orders), tolerance=rung.tolerance
-    )
+    return PolynomialLandscape(penalty, fit, jnp.asarray(z), sigma, jnp.asarray(p), series, tolerance=rung.tolerance)
 
 
 def is_polynomial(data: DataLaw) -> TypeGuard[MultiIndex]:
@@ -184,44 +140,3 @@ def _coefficients(data: MultiIndex) -> dict[Order, float]:
     terms = polynomial_terms(data.target)
     assert terms is not None
     return {(*alpha, 0): y for alpha, y in hermite_coefficients(terms, data.kept).items()}
-
-
-@cache
-def _exponents(slots: int, total: int) -> tuple[Order, ...]:
-    """Every α with |α| = total."""
-    if slots == 1:
-        return ((total,),)
-    return tuple((i, *rest) for i in range(total + 1) for rest in _exponents(slots - 1, total - i))
-
-
-def _powers(x: Array, count: int) -> Array:
-    """1, x, x², …, (n, count)."""
-    return jnp.stack([x**k for k in range(count)], axis=1)
-
-
-def _weight(order: Order, d: float) -> float:
-    """k!/(α! j!) · M_j(d)."""
-    return math.factorial(sum(order)) / math.prod(map(math.factorial, order)) * angle_moment(order[-1], d)
-
-
-def _seen(sigma: Activation, order: int, biased: bool) -> np.ndarray:
-    """Which orders of σ are not 0 for every s; an even or odd σ without bias lacks half of them."""
-    s = jnp.geomspace(0.1, 100.0, 12)
-    m = jnp.linspace(-1.0, 1.0, 12) if biased else jnp.zeros(12)
-    return np.abs(np.asarray(smoothed(sigma, order, m, s))).max(axis=0) > 1e-13
-
-
-def _even(order: int) -> tuple[int, int]:
-    """The nearest even numbers: at most, and at least, the order."""
-    return order - order % 2, order + order % 2
-
-
-def _mean_power(inside: Array, outside: Array, n: int, d: float) -> Array:
-    """E (inside + outside · cos)^n for an even n, with the cosine of two random directions of R^d."""
-    terms = [math.comb(n, j) * angle_moment(j, d) * inside ** (n - j) * outside**j for j in range(0, n + 1, 2)]
-    return sum(terms[1:], start=terms[0])
-
-
-def _columns(table: Array, which: np.ndarray) -> Array:
-    """table[:, which] as a product with zeros and ones, whose transpose is as quick."""
-    return table @ jnp.asarray(np.eye(table.shape[1])[:, which])

@@ -31,8 +31,9 @@ from widelimit.frozen import argument, static
 from widelimit.potentials.beyond_rules import Lost, lost, values_reach
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.hermite import angle_moment
+from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.least_squares import on_device
-from widelimit.potentials.refinement import Rung
+from widelimit.potentials.refinement import EXACT, Refinement, Rung
 from widelimit.potentials.smoothing import smoothed
 from widelimit.potentials.spherical import UnitSphere, sphere_mean, unit_sphere
 from widelimit.potentials.square_moments import mean_square
@@ -58,6 +59,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
     orders     the multi-orders (k_1, k_2, …) kept, lowest first
     label_slope  that of widelimit.problem.data.resolved_law; None unless kept coordinates have the same law in every
                  direction, which those at corners have not
+    moves_on     the way to a cheaper landscape for neurons that move, widelimit.potentials.series_landscape
     """
 
     sigma: Activation
@@ -66,6 +68,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
     sphere: UnitSphere | None
     orders: Orders = static()
     label_slope: float | None = argument(default=None, kw_only=True)
+    moves_on: Refinement = static(default=EXACT, kw_only=True)
 
     def on_nodes(self, nodes: np.ndarray) -> ReducedLandscape:
         """The landscape of some of the nodes, their weights brought to the sum 1."""
@@ -88,6 +91,18 @@ class ReducedLandscape(FeatureLandscape, eq=False):
             squares = (parts / jnp.where(s > 0, s, 1.0)[:, None]) ** 2
             found = found * _monomials(squares, self.orders)
         return a[:, None] * found.reshape(theta.shape[0], -1)
+
+    def in_motion(self, theta: Array, headroom: float = 1.0) -> Landscape:
+        """The landscape neurons move on: the cheaper one, if there is one."""
+        cheaper = self.moves_on.landscape
+        return super().in_motion(theta, headroom) if cheaper is None else cheaper.in_motion(theta, headroom)
+
+    def moving_risk_error(self, points: Array, weights: Array) -> Array:
+        """How far the risk on that landscape may be off."""
+        cheaper = self.moves_on.landscape
+        if cheaper is None:
+            return super().moving_risk_error(points, weights)
+        return cheaper.moving_risk_error(points, weights)
 
     def lost(self, theta: Array) -> Lost:
         """That of the smoothed values, where means over a sphere have rules of their own; and what the nodes miss."""

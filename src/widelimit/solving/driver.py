@@ -118,7 +118,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
                     break
                 there = here._replace(state=moved, memory=recalled(run), at=t, midway=None)
                 held = None if twin is None else twin.moved(there, now, risk, beside)
-                off = strayed(request.problem, run, book, here.strayed, Passage(now, t, moved))
+                off = strayed(request.problem, run, book, here.strayed, Passage(now, t, moved, settings.t_end))
                 book.save(t, moved, risk, run.unknown + off.sum + (0.0 if held is None else held.away))
                 here = Stand(moved, recalled(run), held, off, here.saves + 1, t)
                 if t < settings.t_end:

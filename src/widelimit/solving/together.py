@@ -72,7 +72,9 @@ class _Member:
     def strayed_to(self, state: State, now: float, t: float) -> float:
         """How far its risk may have strayed at a later time."""
         if self.book.view.land.refinement.matters:
-            self.off = strayed(self.request.problem, self.run, self.book, self.off, Passage(now, t, state))
+            self.off = strayed(
+                self.request.problem, self.run, self.book, self.off, Passage(now, t, state, self.request.settings.t_end)
+            )
         return float(self.off.sum)
 
     @property
