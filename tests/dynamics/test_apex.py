@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -22,6 +23,25 @@ def test_a_neuron_at_the_apex_leaves_along_the_steepest_direction():
     u, r = run.dataset["theta"].values[:, 0].T
     np.testing.assert_allclose(u, 1 - np.exp(-run.times), rtol=0, atol=1e-6)
     np.testing.assert_allclose(r, 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kept", [1, pytest.param(2, marks=pytest.mark.more), 3])
+def test_the_steepest_direction_is_found_between_those_of_the_fan(kept):
+    """y = relu(⟨v, z⟩): S is least at u = v, where it is −1/2, and largest at u = −v, where it is 0."""
+    v = np.random.default_rng(1).normal(size=kept)
+    v /= np.linalg.norm(v)
+    target = "max(" + " + ".join(f"({c:.15g})*z{i}" for i, c in enumerate(v, 1)) + ", 0)"
+    law = wl.data.multi_index(math.inf, kept, target) if kept > 1 else wl.data.single_index(math.inf, "relu(z)")
+    start = wl.initial.array(np.zeros((1, kept + 1)), coordinates="reduced")
+    apart = wl.Problem(law, wl.neurons.ridge("relu"), start)
+    land, apex = wl.landscape(apart, reduced=True), apex_of(apart, apart.reduced)
+    assert apex is not None
+    directions, S = apex.steepest(land.field(jnp.zeros((1, kept + 1)), jnp.ones(1)))
+    cosine = abs(directions[0, 0]) if kept == 1 else directions[0, :kept] @ v
+    assert cosine > 1 - 1e-4 and abs(float(S[0]) + 0.5) < 1e-4
+    assert abs(float(S[1])) < 1e-4
+    if kept > 1:
+        assert (fan(kept, 1)[:, :kept] @ v).max() < 1 - 1e-3  # none of the fan is that
 
 
 def test_a_neuron_at_the_apex_stays_where_no_direction_leads_down():
@@ -67,6 +87,20 @@ def test_no_direction_is_far_from_the_fan(kept):
     random[:, -1] = np.abs(random[:, -1])
     random /= np.linalg.norm(random, axis=1, keepdims=True)
     assert (random @ fan(kept, 1).T).max(axis=1).min() > {1: 0.997, 2: 0.94, 3: 0.8}[kept]
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_the_least_slope_of_a_plane_is_found_to_eight_digits(kept):
+    """S(ŵ) = −⟨v, ŵ⟩ is least along v; along its part in r = 0 if v points to r < 0."""
+    start = wl.initial.array(np.zeros((1, kept + 1)), coordinates="reduced")
+    law = wl.data.multi_index(math.inf, kept, "z1*z2") if kept > 1 else wl.data.single_index(math.inf, "z")
+    plane = wl.Problem(law, wl.neurons.ridge("relu"), start)
+    apex = apex_of(plane, plane.reduced)
+    assert apex is not None
+    least = jax.jit(lambda v: apex.steepest(lambda theta: jnp.broadcast_to(-v, theta.shape))[1][0])
+    for v in np.random.default_rng(0).normal(size=(100, kept + 1)):
+        ahead = np.append(v[:-1], max(v[-1], 0.0))
+        assert abs(float(least(jnp.asarray(v))) + np.linalg.norm(ahead)) < 1e-7
 
 
 def test_a_neuron_that_leaves_is_not_brought_back():

@@ -66,7 +66,9 @@ class Passive(Frozen, eq=False):
         driven = self.rules.held(tracers, self.rules.tangent(tracers, -2 * self.rules.rates(t) * slope))
         if self.apex is None:
             return driven
-        return self.apex.leaving(tracers, driven, self.gradient(self.apex.probes(), at_points), self.rules.rates(t))
+        return self.apex.leaving(
+            tracers, driven, lambda: self.limit.land.field(at_points, self.limit.weights), self.rules.rates(t)
+        )
 
     def seen(self, state: State) -> Array:
         """Points and tracers in reduced coordinates, one below the other."""

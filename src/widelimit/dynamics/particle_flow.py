@@ -54,13 +54,10 @@ class Interacting(Frozen, eq=False):
     def velocity(self, t: Array, theta: Array, args: None = None) -> Array:
         """−2 M ∇Ψ(θ; ρ), along the sphere if θ is on it, (n, D)."""
         seen = self.rules.seen(theta)
+        velocity = self._driven(t, theta, self.land.self_gradient(seen, self.weights))
         if self.apex is None:
-            return self._driven(t, theta, self.land.self_gradient(seen, self.weights))
-        probes = self.apex.probes()
-        weights = jnp.concatenate([self.weights, jnp.zeros(len(probes))])
-        gradient = self.land.self_gradient(jnp.concatenate([seen, probes]), weights)
-        slope, at_apex = gradient[: len(theta)], gradient[len(theta) :]
-        return self.apex.leaving(theta, self._driven(t, theta, slope), at_apex, self.rules.rates(t))
+            return velocity
+        return self.apex.leaving(theta, velocity, lambda: self.land.field(seen, self.weights), self.rules.rates(t))
 
     def _driven(self, t: Array, theta: Array, gradient: Array) -> Array:
         """The velocity of neurons that feel a gradient."""

@@ -3,6 +3,7 @@
     by_chunks    f(rows), for f that acts on every row alone
     sum_chunks   Σ over chunks of f(chunk), for f additive over rows
     one_by_one   f of every row, one after the other
+    each         f of one cloud, or of each of several
     all_finite   whether no number is infinite or not a number
 
 Rows that fit into one chunk are handed over directly. Rows that are spread over devices (widelimit.solving.devices) are
@@ -43,6 +44,11 @@ def sum_chunks(function: Callable[[Tree], Array], rows: Tree, size: int) -> Arra
 def one_by_one(function: Callable[[Tree], Found], rows: Tree) -> Found:
     """function of every row of an array, or of arrays of as many rows."""
     return _of_shares(partial(jax.lax.map, function), rows)
+
+
+def each(function: Callable[[Array], Found], points: Array) -> Found:
+    """``function`` of one cloud (n, D), or of each of several (R, n, D); traceable."""
+    return function(points) if points.ndim == 2 else one_by_one(function, points)
 
 
 def on_one_device(function: Callable[Arguments, Found]) -> Callable[Arguments, Found]:

@@ -23,9 +23,9 @@ import numpy as np
 from jax import Array
 
 from widelimit.frozen import static
-from widelimit.potentials.chunks import by_chunks, sum_chunks
+from widelimit.potentials.chunks import by_chunks, each, sum_chunks
 from widelimit.potentials.curvature import Curvature, dense
-from widelimit.potentials.landscape import Landscape, Rho, each
+from widelimit.potentials.landscape import Landscape, Rho
 from widelimit.potentials.landscape_values import all_of
 from widelimit.potentials.least_squares import LeastSquares
 from widelimit.potentials.refinement import ROUNDING, SAFETY, Errors
@@ -157,12 +157,16 @@ class FeatureLandscape(Landscape, eq=False):
     @jax.jit
     def gradient(self, theta: Array, points: Array, weights: Array) -> Array:
         """Σ_q p_q (F_q − y_q) ∇Φ_q(θ) + λ ∇v(θ)."""
+        return self.field(points, weights)(theta)
+
+    def field(self, points: Array, weights: Array) -> Callable[[Array], Array]:
+        """The gradient as a function of θ, with F found once."""
         residual = self.fit.residual(self.mean_features(points, weights))
 
         def slope(rows: Array) -> Array:
             return jax.grad(lambda t: jnp.sum(self.features(t) @ residual))(rows)
 
-        return by_chunks(slope, theta, self.held) + self.penalty.gradient(theta)
+        return lambda theta: by_chunks(slope, theta, self.held) + self.penalty.gradient(theta)
 
     @jax.jit
     def self_gradient(self, theta: Array, weights: Array) -> Array:

@@ -29,9 +29,9 @@ def orthonormal_hermite(x: ArrayLike, order: int) -> ArrayLike:
 
 
 def hermite_sums(x: Array, c: Array, order: int) -> Array:
-    """Σ_j c_j h_k(x_j) over the last axis of x and c, for k = 0, …, order on a new last axis."""
+    """Σ_j c_j h_k(x_j) over the first axis of x and c, for k = 0, …, order on a new last axis."""
     first = [0 * x + 1, x][: order + 1]
-    return _recurrence(x, first, order, lambda h: jnp.sum(c * h, axis=-1))
+    return _recurrence(x, first, order, lambda h: jnp.sum(c * h, axis=0))
 
 
 def _recurrence(x: Array, first: list[Array], order: int, seen: Callable[[Array], Array]) -> Array:

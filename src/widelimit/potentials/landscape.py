@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Self, TypeVar
+from typing import ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -31,7 +31,6 @@ from widelimit.errors import is_number, require, shortened
 from widelimit.frozen import Frozen, argument, static
 from widelimit.measures import Density, Measure
 from widelimit.potentials.beyond_rules import Lost, with_lost
-from widelimit.potentials.chunks import one_by_one
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.landscape_values import (
     all_of,
@@ -56,7 +55,6 @@ from widelimit.potentials.refinement import (
 from widelimit.problem.regularisers import Penalty
 
 Rho = Measure | ArrayLike
-Found = TypeVar("Found")
 NO_ERROR = Errors(np.zeros(()), np.zeros(()), np.zeros(()), 0.0)
 
 
@@ -234,6 +232,10 @@ class Landscape(Frozen, ABC, eq=False):
         """∇Ψ at every row of theta in the field of Σ_j weights_j δ(points_j), (n, D)."""
         return jax.grad(lambda t: jnp.sum(self.psi_of(t, points, weights)))(theta)
 
+    def field(self, points: Array, weights: Array) -> Callable[[Array], Array]:
+        """∇Ψ of neurons (n, D) in the field of a measure; what does not depend on them is found once. Traceable."""
+        return lambda theta: self.gradient(theta, points, weights)
+
     @jax.jit
     def self_gradient(self, theta: Array, weights: Array) -> Array:
         """∇Ψ at every particle of ρ = Σ_j weights_j δ(θ_j) in the field of that same ρ, (n, D)."""
@@ -291,8 +293,3 @@ class Landscape(Frozen, ABC, eq=False):
             return self.rows(rho.theta), jnp.asarray(rho.weights, float)
         rows = self.rows(rho)
         return rows, jnp.full(rows.shape[0], 1 / rows.shape[0])
-
-
-def each(function: Callable[[Array], Found], points: Array) -> Found:
-    """``function`` of one cloud (n, D), or of each of several (R, n, D); traceable."""
-    return function(points) if points.ndim == 2 else one_by_one(function, points)

@@ -23,9 +23,10 @@ from jax import Array
 from widelimit.coordinates import length
 from widelimit.frozen import static
 from widelimit.potentials.beyond_rules import Lost, kernels_reach, lost
+from widelimit.potentials.chunks import each
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.labels import Labels, OnNodes, labels_of
-from widelimit.potentials.landscape import Landscape, each
+from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, Pair, kernel
 from widelimit.potentials.pair_series import (
     LEAN_ORDER,

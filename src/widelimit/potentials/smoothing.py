@@ -90,27 +90,30 @@ def slopes(activation: Activation, m: Array, s: Array, order: int) -> Array:
 
 
 def knot_scores(activation: Hinges, m: Array, s: Array) -> tuple[Array, Array, Array]:
-    """Distances t_j − m and scores z_j of the knots on a new last axis, and the jumps δ_j."""
-    gap = jnp.asarray(activation.knots) - m[..., None]
-    spread = jnp.where(s > 0, s, 1.0)[..., None]
+    """Distances t_j − m and scores z_j of the knots on a new first axis, and the jumps δ_j.
+
+    As a last axis, of one or two knots, they would be the inner loop of every sum over nodes.
+    """
+    knots, jumps = (jnp.reshape(jnp.asarray(x), (-1, *[1] * m.ndim)) for x in (activation.knots, activation.jumps))
+    gap = knots - m
+    spread = jnp.where(s > 0, s, 1.0)
     ends = jnp.where(gap == 0, 0.0, FAR * jnp.sign(gap))
-    z = jnp.where((s > 0)[..., None], jnp.clip(gap / spread, -FAR, FAR), ends)
-    return gap, z, jnp.asarray(activation.jumps)
+    return gap, jnp.where(s > 0, jnp.clip(gap / spread, -FAR, FAR), ends), jumps
 
 
 @value.register
 def _(activation: Hinges, m: Array, s: Array) -> Array:
     _, z, jumps = knot_scores(activation, m, s)
-    return activation(m) + s * jnp.sum(jumps * hinge(jnp.abs(z)), axis=-1)
+    return activation(m) + s * jnp.sum(jumps * hinge(jnp.abs(z)), axis=0)
 
 
 @slopes.register
 def _(activation: Hinges, m: Array, s: Array, order: int) -> Array:
     gap, z, jumps = knot_scores(activation, m, s)
     # a knot at m itself counts half: its jump times Φ̄(0)
-    local = activation.slope + jnp.sum(jumps * jnp.where(gap < 0, 1.0, 0.0), axis=-1)
+    local = activation.slope + jnp.sum(jumps * jnp.where(gap < 0, 1.0, 0.0), axis=0)
     side = jnp.where(gap < 0, -1.0, 1.0)
-    first = local + jnp.sum(jumps * side * tail(jnp.abs(z)), axis=-1)
+    first = local + jnp.sum(jumps * side * tail(jnp.abs(z)), axis=0)
     if order == 1:
         return first[..., None]
     k = jnp.arange(2, order + 1)

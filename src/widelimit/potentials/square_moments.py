@@ -71,11 +71,13 @@ def _squared_slopes(activation: Hinges) -> Hinges:
 def _(activation: Hinges, m: Array, s: Array) -> Array:
     gap, z, jumps = knot_scores(activation, m, s)
     x, side, squares = jnp.abs(z), jnp.where(gap < 0, -1.0, 1.0), _squared_slopes(activation)
-    rising = jnp.asarray(squares.jumps)
-    local = squares.slope + jnp.sum(rising * jnp.where(gap < 0, 1.0, 0.0), axis=-1)
+    rising, at_knots = (
+        jnp.reshape(x, jumps.shape) for x in (jnp.asarray(squares.jumps), activation(jnp.asarray(activation.knots)))
+    )
+    local = squares.slope + jnp.sum(rising * jnp.where(gap < 0, 1.0, 0.0), axis=0)
     beyond = (1 + x * x) * tail(x) - x * density(x)
-    bends = 2 * s * jnp.sum(activation(jnp.asarray(activation.knots)) * jumps * hinge(x), axis=-1)
-    return activation(m) ** 2 + bends + s * s * (local + jnp.sum(rising * side * beyond, axis=-1))
+    bends = 2 * s * jnp.sum(at_knots * jumps * hinge(x), axis=0)
+    return activation(m) ** 2 + bends + s * s * (local + jnp.sum(rising * side * beyond, axis=0))
 
 
 @mean_square_slope.register

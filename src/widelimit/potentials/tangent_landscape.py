@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from widelimit.potentials.chunks import each
 from widelimit.potentials.feature_landscape import FeatureLandscape
-from widelimit.potentials.landscape import each
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.polynomial_landscape import PolynomialLandscape
 from widelimit.potentials.refinement import Refinement
