@@ -34,7 +34,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.potentials import logistic
-from widelimit.potentials.hermite import hermite_sums
+from widelimit.potentials.hermite import hermite_sums, short_sum
 from widelimit.potentials.normal import FAR, density, hinge, tail
 from widelimit.potentials.quadrature import mean_value, scaled_slopes
 from widelimit.problem.activations import (
@@ -104,16 +104,16 @@ def knot_scores(activation: Hinges, m: Array, s: Array) -> tuple[Array, Array, A
 @value.register
 def _(activation: Hinges, m: Array, s: Array) -> Array:
     _, z, jumps = knot_scores(activation, m, s)
-    return activation(m) + s * jnp.sum(jumps * hinge(jnp.abs(z)), axis=0)
+    return activation(m) + s * short_sum(jumps * hinge(jnp.abs(z)))
 
 
 @slopes.register
 def _(activation: Hinges, m: Array, s: Array, order: int) -> Array:
     gap, z, jumps = knot_scores(activation, m, s)
     # a knot at m itself counts half: its jump times Φ̄(0)
-    local = activation.slope + jnp.sum(jumps * jnp.where(gap < 0, 1.0, 0.0), axis=0)
+    local = activation.slope + short_sum(jumps * jnp.where(gap < 0, 1.0, 0.0))
     side = jnp.where(gap < 0, -1.0, 1.0)
-    first = local + jnp.sum(jumps * side * tail(jnp.abs(z)), axis=0)
+    first = local + short_sum(jumps * side * tail(jnp.abs(z)))
     if order == 1:
         return first[..., None]
     k = jnp.arange(2, order + 1)

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from widelimit.potentials import logistic
+from widelimit.potentials.hermite import short_sum
 from widelimit.potentials.normal import density, hinge, tail
 from widelimit.potentials.pair_kernels import Pair, kernel
 from widelimit.potentials.quadrature import square_of_slope
@@ -74,10 +75,10 @@ def _(activation: Hinges, m: Array, s: Array) -> Array:
     rising, at_knots = (
         jnp.reshape(x, jumps.shape) for x in (jnp.asarray(squares.jumps), activation(jnp.asarray(activation.knots)))
     )
-    local = squares.slope + jnp.sum(rising * jnp.where(gap < 0, 1.0, 0.0), axis=0)
+    local = squares.slope + short_sum(rising * jnp.where(gap < 0, 1.0, 0.0))
     beyond = (1 + x * x) * tail(x) - x * density(x)
-    bends = 2 * s * jnp.sum(at_knots * jumps * hinge(x), axis=0)
-    return activation(m) ** 2 + bends + s * s * (local + jnp.sum(rising * side * beyond, axis=0))
+    bends = 2 * s * short_sum(at_knots * jumps * hinge(x))
+    return activation(m) ** 2 + bends + s * s * (local + short_sum(rising * side * beyond))
 
 
 @mean_square_slope.register
