@@ -71,11 +71,14 @@ class _Member:
 
     def strayed_to(self, state: State, now: float, t: float) -> float:
         """How far its risk may have strayed at a later time."""
-        if self.book.view.land.refinement.matters:
-            self.off = strayed(
-                self.request.problem, self.run, self.book, self.off, Passage(now, t, state, self.request.settings.t_end)
-            )
+        passage = Passage(now, t, state, self.request.settings.t_end)
+        self.off = strayed(self.request.problem, self.run, self.book, self.off, passage)
         return float(self.off.sum)
+
+    @property
+    def strays(self) -> bool:
+        """Whether its slopes may be inexact."""
+        return self.book.view.land.refinement.matters and not self.ended
 
     @property
     def ended(self) -> bool:
@@ -158,7 +161,7 @@ def drive_together(requests: Sequence[Request], runs: Sequence[Run]) -> list[End
             break
         error = team.errors(views, state) + (0.0 if twins is None else twins.moved(now, t, risk))
         error += np.array([run.unknown for run in runs])
-        error += [member.strayed_to(at(state, b), now, t) if team.alive[b] else 0.0 for b, member in enumerate(members)]
+        error += [member.strayed_to(at(state, b), now, t) if member.strays else 0.0 for b, member in enumerate(members)]
         kept = members[0].book.kept(np.asarray(views[0].theta(state)))
         for b in np.flatnonzero(team.alive):
             members[b].book.put(t, kept[b], risk[b], error[b])
