@@ -67,10 +67,10 @@ class Gibbs:
     log_density  (n,) log ρ_* at the nodes, as a density of the full space; None for a sample
     risk         R(ρ_*)
     free_energy  F(ρ_*); for a sample with the estimated entropy, NaN in more than six coordinates
-    gap          bound of the error of the free energy: primal minus dual value, and half the error of the risk; on a
-                 quadrature also the mass that may lie outside its box, and the change of log Z when panels are searched
-                 for anew and get more nodes; NaN for a sample; on a given grid it is that of the law on its cells,
-                 without the error of the grid
+    gap          bound of the error of the free energy: primal minus dual value, half the error of the risk, rounding;
+                 on a quadrature also the mass that may lie outside its box, and the change of log Z when panels are
+                 searched for anew and get more nodes; NaN for a sample; on a given grid it is that of the law on its
+                 cells, without the error of the grid
     error        of the risk: for a sample the standard error over independent runs, drift and bias of finite width;
                  where nodes or draws stand for the data theirs; NaN on a given grid, whose own is not measured; else 0
 
@@ -252,7 +252,7 @@ def _result(here: Field, integrals: Integrals, v: np.ndarray, rho: Measure) -> G
     points, masses = here.measure(rho)
     land = here.land.in_motion(points)
     risk, error = float(land.risk_of(points, masses)), float(land.risk_error_of(points, masses))
-    gap = float(integrals.gap(v)) + error / 2  # F has ½R in it
+    gap = float(integrals.gap(v)) + error / 2 + ROUNDING * (1 + abs(free_energy))  # F has ½R in it
     return Gibbs(rho, log_density, risk, free_energy + (risk - fitted) / 2, gap, here.beta, error)
 
 
