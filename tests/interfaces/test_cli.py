@@ -101,6 +101,12 @@ def test_help_and_a_mistyped_option_answer_without_the_heavy_libraries(arguments
     assert ran.returncode == 0 and "Traceback" not in ran.stderr, ran.stderr
 
 
+@pytest.mark.parametrize("word, ending", [("dmeo", "Did you mean 'demo'? See"), ("zzz", "No such command 'zzz': see")])
+def test_a_mistyped_command_is_a_sentence_that_ends_once(word, ending, capsys):
+    assert run([word]) == 2
+    assert f"{ending} widelimit --help." in capsys.readouterr().err
+
+
 def test_a_help_text_is_shown_whole(monkeypatch):
     """Brackets are no markup: what a command says of itself and of its options is on the screen."""
     monkeypatch.setenv("COLUMNS", "400")

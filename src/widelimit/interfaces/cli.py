@@ -64,7 +64,8 @@ def _usage(error: Exception, message: str, arguments: list[str]) -> str:
     options = getattr(getattr(error, "param", None), "opts", ())
     values = [arguments[i + 1] for i, word in enumerate(arguments[:-1]) if word in options]
     got = f", got {values[-1]!r}" if values else ""
-    return f"{message.rstrip('.')}{got}: see widelimit --help."
+    said = message.rstrip(".") + got
+    return f"{said} See widelimit --help." if said.endswith("?") else f"{said}: see widelimit --help."
 
 
 def _complain(sentence: str, code: int) -> int:
