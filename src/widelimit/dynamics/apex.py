@@ -13,7 +13,7 @@ the kink with b, and in reduced coordinates with kept ones: radii alone have a r
 (widelimit.dynamics.rules).
 S is taken at probes, neurons at |w| = NEAR. The best direction of the fan misses the least S by 1 − cos of its angle to
 it: 0.002 with one kept coordinate, up to 0.07 with two and 0.15 with three. Rounds around it and down the slope of S
-bring that to 1e−8, where S has one valley that the fan sees.
+bring that to 1e−8 if the best of the fan lies in the deepest valley of S.
 """
 
 from __future__ import annotations

@@ -36,7 +36,8 @@ def hermite_sums(x: Array, c: Array, order: int) -> Array:
 
 
 def short_sum(terms: Array) -> Array:
-    """Σ over the first axis; of few terms written out: inside a sum over nodes XLA is up to six times slower."""
+    """Σ over the first axis; of few terms written out, since a reduction of so short an axis makes the sums over nodes
+    around it up to five times slower."""
     return sum(terms[1:], terms[0]) if len(terms) <= SHORT else jnp.sum(terms, axis=0)
 
 
