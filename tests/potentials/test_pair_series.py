@@ -11,6 +11,8 @@ import pytest
 import widelimit as wl
 from widelimit.measures import Cloud
 from widelimit.potentials import pair_series
+from widelimit.potentials.hermite import angle_moment
+from widelimit.potentials.pair_kernels import RUN
 from widelimit.potentials.pair_series import families, seen_by
 from widelimit.potentials.pairwise_landscape import _gradient_errors, _kernel_risk
 from widelimit.potentials.series_bounds import ORDERS, bounds, of_lean_passes
@@ -74,6 +76,25 @@ def series_risk(here, theta, p):
     """R with eight runs of orders."""
     seen = [(family, seen_by(family, here.sigma, *here.penalty.columns.split(theta))) for family in here.families]
     return sum(pair_series.risk_parts(family, here.sigma, at, p).cut(8).value for family, at in seen)
+
+
+@pytest.mark.more
+def test_the_first_length_is_what_random_directions_leave_out():
+    here = full(ac.ramp())
+
+    @jax.vmap
+    def left_out(key):
+        theta, p = cloud(1)
+        u = jax.random.normal(key, (N, D))
+        theta = theta.at[:, 2:].set(0.8 * u / jnp.linalg.norm(u, axis=1, keepdims=True))
+        at = seen_by(here.families[0], here.sigma, *here.penalty.columns.split(theta), 6 * RUN)
+        part = pair_series.risk_parts(here.families[0], here.sigma, at, p)
+        with_itself = jnp.sum(part.loads.push[0] ** 2, axis=-1) @ part.p[:, 0] * angle_moment(RUN, D) / (RUN + 1)
+        return part.cut(1).left_out, part.left_out_at_random[0] - with_itself
+
+    seen, expected = map(np.asarray, jax.jit(left_out)(jax.random.split(jax.random.key(0), 4000)))
+    error = seen.std(ddof=1) / math.sqrt(len(seen))
+    assert abs(seen.mean() - expected.mean()) <= 4 * error < 0.3 * expected.mean()
 
 
 @pytest.mark.more

@@ -30,6 +30,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.coordinates import length
+from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.pair_kernels import RUN, SERIES_ORDER, mehler, unresolved
 from widelimit.potentials.pair_panels import sum_pairs
 from widelimit.potentials.smoothing import slopes, value
@@ -188,6 +189,13 @@ class RiskParts(NamedTuple):
     p: Array
     u: Array
     loads: PairLoads
+
+    @property
+    def left_out_at_random(self) -> Array:
+        """What is left out at K = 8, 16, …, if directions are random: Σ_c p_c (Σ_i |l_i| t_i)² M_K(d)/(K + 1)."""
+        K, d = RUN * np.arange(1, len(self.loads.push) + 1), self.u.shape[1]
+        moments = jnp.asarray([angle_moment(int(k), d) for k in K]) / (K + 1)
+        return moments * (jnp.sum(self.loads.push, axis=-1) ** 2 @ self.p[:, 0])
 
     def cut(self, runs: Array | int) -> CutRisk:
         """With Σ_c p_c Σ_{i≠j} l_i l_j Σ_{1≤k≤K} c_ij^k A_k(i) A_k(j), K = 8 ``runs``, which may be traced."""

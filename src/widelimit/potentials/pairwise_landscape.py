@@ -8,7 +8,7 @@ K is the pairwise kernel of widelimit.potentials.pair_kernels: O(n n' d) for a G
 Neurons in their own field need no kernel where Mehler's series is certified: the diagonal is exact, the rest is cut at
 the first of ORDERS whose bound (widelimit.potentials.series_bounds) is small enough: in R absolute, below the
 tolerance; in ∇Ψ relative to the scale S there, below the error of the solvers. The kernel takes over if none is.
-R begins with SHORT orders and doubles them until they suffice.
+R begins with the orders that neurons in random directions would need, and doubles them until they suffice.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
 STEP = 6e-6  # of central differences, relative to the largest number: about the cube root of rounding
-SHORT = 2 * RUN  # orders of R that are tried first: enough for hundreds of neurons in d = 100 and more
 
 
 class PairwiseLandscape(Landscape, eq=False):
@@ -61,7 +60,7 @@ class PairwiseLandscape(Landscape, eq=False):
     families      the classes, those with proportional covariances together
     label_square  R# = E y²
     runs          of RUN orders after which `self_gradient` cuts Mehler's series; None: it uses the kernel
-    lean          whether these are few, and the smaller ones in single precision
+    lean          whether few orders are prepared, the smaller terms of `self_gradient` in single precision
     """
 
     sigma: Activation
@@ -128,8 +127,7 @@ class PairwiseLandscape(Landscape, eq=False):
         columns = self.penalty.columns
         total = self.penalty.gradient(theta)
         for family in self.families:
-            order = LEAN_ORDER if self.lean else SERIES_ORDER
-            at = seen_by(family, self.sigma, *columns.split(theta), order=order)
+            at = seen_by(family, self.sigma, *columns.split(theta), self.order)
             scalar, by_w = field(family, self.sigma, self.runs, at, weights, columns.scalars)
             total += jnp.concatenate([*(scalar[name][:, None] for name in columns.scalars), by_w], axis=1)
         if columns.kept:
@@ -175,6 +173,11 @@ class PairwiseLandscape(Landscape, eq=False):
         return bool((of_lean_passes(errors) if self.lean else errors)[self.runs - 1] <= MOVING)
 
     @property
+    def order(self) -> int:
+        """The highest order that is prepared."""
+        return LEAN_ORDER if self.lean else SERIES_ORDER
+
+    @property
     def _plain(self) -> PairwiseLandscape:
         """The landscape whose series has no length yet."""
         return replace(self, runs=None, lean=False)
@@ -186,8 +189,11 @@ class PairwiseLandscape(Landscape, eq=False):
 
     def risk_of(self, points: Array, weights: Array) -> Array:
         """R(ρ), by the cheapest certified route."""
-        risk, error = _series_risk(self._plain, points, weights)
-        return risk if np.asarray(error).max() <= self.tolerance else _kernel_risk(self._plain, points, weights)
+        for lean in (True, False):
+            risk, error = _series_risk(replace(self._plain, lean=lean), points, weights)
+            if np.asarray(error).max() <= self.tolerance:
+                return risk
+        return _kernel_risk(self._plain, points, weights)
 
     def lost(self, theta: Array) -> Lost:
         """That of the pairwise kernel of σ, and what the nodes of labels miss."""
@@ -204,10 +210,8 @@ class PairwiseLandscape(Landscape, eq=False):
 
     def errors_at(self, points: Array, weights: Array) -> Errors:
         """How far V, U, ∇Ψ and R may be off, what the series of R leaves out included."""
-        found, left = (
-            super().errors_at(points, weights),
-            float(_series_risk(self._plain, points, weights)[1]),
-        )
+        found = super().errors_at(points, weights)
+        left = float(_series_risk(self._plain, points, weights)[1])
         return found._replace(risk=found.risk + (left if left <= self.tolerance else 0.0))
 
 
@@ -241,24 +245,28 @@ def _kernel_risk(landscape: PairwiseLandscape, points: Array, weights: Array) ->
 
 @jax.jit
 def _series_risk(landscape: PairwiseLandscape, points: Array, weights: Array) -> tuple[Array, Array]:
-    """R(ρ) with Mehler's series off the diagonal, as long as certified (the longest, if none is), and its bound."""
-    columns, sigma = landscape.penalty.columns, landscape.sigma
+    """R(ρ) with Mehler's series off the diagonal, cut as soon as it is certified, if it ever is, and its bound."""
+    columns, sigma, order = landscape.penalty.columns, landscape.sigma, landscape.order
+    most = order // RUN
 
     def one(points: Array) -> tuple[Array, Array]:
-        seen = [(family, seen_by(family, sigma, *columns.split(points))) for family in landscape.families]
-        parts, most = [risk_parts(family, sigma, at, weights) for family, at in seen], SERIES_ORDER // RUN
+        seen = [(family, seen_by(family, sigma, *columns.split(points), order)) for family in landscape.families]
+        parts = [risk_parts(family, sigma, at, weights) for family, at in seen]
+        usual = sum(part.left_out_at_random for part in parts) <= landscape.tolerance
+        first = jnp.where(jnp.any(usual), jnp.argmax(usual) + 1, most)
 
         def is_short(tried: tuple[Array, CutRisk]) -> Array:
             runs, last = tried
-            return (last.left_out > landscape.tolerance) & (runs < most)
+            return (last.left_out > landscape.tolerance) & (runs <= most)
 
-        def twice(tried: tuple[Array, CutRisk]) -> tuple[Array, CutRisk]:
-            runs = jnp.minimum(2 * tried[0], most)
+        def longer(tried: tuple[Array, CutRisk]) -> tuple[Array, CutRisk]:
+            runs, _ = tried
             cut = [part.cut(runs) for part in parts]
-            return runs, CutRisk(*(jnp.sum(jnp.stack(column)) for column in zip(*cut, strict=True)))
+            following = jnp.where(runs < most, jnp.minimum(2 * runs, most), most + 1)
+            return following, CutRisk(*(jnp.sum(jnp.stack(column)) for column in zip(*cut, strict=True)))
 
         nothing = CutRisk(jnp.zeros(()), jnp.full((), jnp.inf))
-        _, (total, error) = jax.lax.while_loop(is_short, twice, (jnp.asarray(SHORT // RUN // 2), nothing))
+        _, (total, error) = jax.lax.while_loop(is_short, longer, (first, nothing))
         if columns.kept:  # the labels belong to the nodes
             total += landscape.label_square + 2 * weights @ landscape.external(points)
         return total, error
