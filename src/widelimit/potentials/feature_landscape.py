@@ -238,7 +238,7 @@ class FeatureLandscape(Landscape, eq=False):
 
     def projection_lost(self, e: np.ndarray, points: Array, weights: Array, basis: Basis) -> np.ndarray:
         """√(E g²) Σ_j weights_j e_j √U(θ_j, θ_j) for relative errors e (n,)."""
-        root = np.sqrt(weighted(self.masses_of_nodes, basis(np.asarray(self.inputs)) ** 2).sum(axis=0))
+        root = np.sqrt(weighted(self.masses_of_nodes, self.at_nodes(basis) ** 2).sum(axis=0))
         return root * float(np.asarray(weights) @ (e * np.asarray(self.probe(points))[:, 1]) if e.any() else 0.0)
 
     @property
@@ -246,12 +246,14 @@ class FeatureLandscape(Landscape, eq=False):
         """The weights of ``inputs``, (J,)."""
         return np.asarray(self.fit.p)[:: len(self.fit.p) // len(self.inputs)]
 
+    def at_nodes(self, basis: Basis) -> np.ndarray:
+        """g at the nodes, as f sees it there, (J,) or (J, several)."""
+        return basis(np.asarray(self.inputs))
+
     def projected(self, points: Array, weights: Array, basis: Basis) -> np.ndarray:
         """p f g at every node."""
-        nodes, p = np.asarray(self.inputs), self.masses_of_nodes
-        return weighted(
-            p * np.asarray(self.mean_features(points, weights))[:: len(self.fit.p) // len(nodes)], basis(nodes)
-        )
+        f = np.asarray(self.mean_features(points, weights))[:: len(self.fit.p) // len(self.inputs)]
+        return weighted(self.masses_of_nodes * f, self.at_nodes(basis))
 
 
 @jax.jit

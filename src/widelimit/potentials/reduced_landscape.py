@@ -29,10 +29,11 @@ from jax import Array
 from widelimit.coordinates import along, length
 from widelimit.frozen import argument, static
 from widelimit.potentials.beyond_rules import Lost, lost, values_reach
-from widelimit.potentials.feature_landscape import FeatureLandscape
+from widelimit.potentials.feature_landscape import Basis, FeatureLandscape
 from widelimit.potentials.hermite import angle_moment
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.least_squares import on_device
+from widelimit.potentials.mirrored import half_of
 from widelimit.potentials.refinement import EXACT, Refinement, Rung
 from widelimit.potentials.smoothing import smoothed
 from widelimit.potentials.spherical import UnitSphere, sphere_mean, unit_sphere
@@ -60,6 +61,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
     label_slope  that of widelimit.problem.data.resolved_law; None unless kept coordinates have the same law in every
                  direction, which those at corners have not
     moves_on     the way to a cheaper landscape for neurons that move, widelimit.potentials.series_landscape
+    parity       ς where only half of the nodes are there, widelimit.potentials.mirrored; else 0
     """
 
     sigma: Activation
@@ -69,6 +71,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
     orders: Orders = static()
     label_slope: float | None = argument(default=None, kw_only=True)
     moves_on: Refinement = static(default=EXACT, kw_only=True)
+    parity: int = static(default=0, kw_only=True)
 
     def on_nodes(self, nodes: np.ndarray) -> ReducedLandscape:
         """The landscape of some of the nodes, their weights brought to the sum 1."""
@@ -141,27 +144,37 @@ class ReducedLandscape(FeatureLandscape, eq=False):
         most = jnp.max(jnp.stack([jnp.asarray(angle_moment(last + 2, d)) for d in columns.directions]))
         return most * (e * p) @ e.T
 
+    def at_nodes(self, basis: Basis) -> np.ndarray:
+        """g at the nodes; of half of them its part of the parity of f."""
+        g = super().at_nodes(basis)
+        return (g + self.parity * basis(-np.asarray(self.inputs))) / 2 if self.parity else g
+
     @property
     def kept_nodes(self) -> KeptNodes:
-        """The nodes of the kept coordinates."""
+        """The nodes of the kept coordinates, all of them."""
         d = math.inf if self.sphere is None else float(self.sphere.p) + self.penalty.columns.kept
-        p = self.fit.p.reshape(len(self.inputs), -1)[:, 0]
+        z, p, tau = self.inputs, jnp.asarray(self.masses_of_nodes), self.tau[0]
+        if self.parity:
+            z, p, tau = (jnp.concatenate(both) for both in ((z, -z), (p / 2, p / 2), (tau, tau)))
         slope = math.inf if self.label_slope is None else float(self.label_slope)
-        return KeptNodes(self.inputs, p, self.tau[0], self.sphere, d, slope)
+        return KeptNodes(z, p, tau, self.sphere, d, slope)
 
 
 def reduced_landscape(data: DataLaw, neuron: Ridge, penalty: Penalty, rung: Rung) -> ReducedLandscape:
     """The features of a data law; every number in them is data."""
-    sigma, groups, (z, p, y) = neuron.sigma.form, data.groups, data.quadrature
+    sigma, groups, tau = neuron.sigma.form, data.groups, np.array([g.tau for g in data.groups], float)
+    parity = sigma.parity if "b" not in neuron.scalars and data.sets == 1 else 0
+    half = half_of(data.quadrature, tau, parity)
+    (z, p, y), unseen = (data.quadrature, 0.0) if half is None else half[1:]
     orders = orders_of(data, sigma, rung)
     first = np.array([float(sum(k) == 0) for k in orders])
-    fit = on_device(np.repeat(p, len(orders)), np.outer(y, first).ravel(), data.noise**2)
+    fit = on_device(np.repeat(p, len(orders)), np.outer(y, first).ravel(), data.noise**2 + unseen)
     roots = jnp.asarray([math.sqrt(multi_weight(k, groups)) for k in orders])
     sphere = unit_sphere(groups[0].d, rung.on_sphere) if data.on_sphere else None
-    tau = jnp.asarray([g.tau for g in groups], float)
     land = ReducedLandscape(
-        penalty, fit, jnp.asarray(z), sigma, tau, roots, sphere, orders, sets=data.sets, tolerance=rung.tolerance
-    )
+        penalty, fit, jnp.asarray(z), sigma, jnp.asarray(tau if half is None else tau[:, half.kept]), roots, sphere,
+        orders, sets=data.sets, tolerance=rung.tolerance, parity=0 if half is None else parity,
+    )  # fmt: skip
     return replace(land, label_slope=data.label_slope if isinstance(data, ResolvedLaw) else None)
 
 

@@ -64,6 +64,10 @@ class SeriesLandscape(FeatureLandscape, eq=False):
         """The weights of ``inputs``, (J,)."""
         return self.nodes.masses_of_nodes
 
+    def at_nodes(self, basis: Basis) -> np.ndarray:
+        """g at the nodes."""
+        return self.nodes.at_nodes(basis)
+
     def projected(self, points: Array, weights: Array, basis: Basis) -> np.ndarray:
         """p f g at every node."""
         return self.nodes.projected(points, weights, basis)

@@ -30,6 +30,11 @@ class Activation(Value, ABC):
         return self
 
     @property
+    def parity(self) -> int:
+        """1 where σ is even, −1 where it is odd, 0 where it is neither or nothing is known; of a form."""
+        return 0
+
+    @property
     def pair_form(self) -> Activation:
         """The same function in the form its pairwise kernel is known for."""
         return self.form

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from widelimit.errors import is_finite, require
@@ -54,6 +55,16 @@ class Hinges(Activation):
         """σ(x)."""
         hinges = (jnp.where(x > t, delta * (x - t), 0) for t, delta in zip(self.knots, self.jumps, strict=True))
         return sum(hinges, self.intercept + self.slope * x)
+
+    @property
+    def parity(self) -> int:
+        """Seen at 0, at the knots, at their mirror images, and beyond."""
+        t = np.array([0.0, *self.knots, 1 + max(map(abs, self.knots), default=0.0)])
+        right, left = (
+            self.intercept + self.slope * x + np.maximum(np.subtract.outer(x, self.knots), 0) @ np.array(self.jumps)
+            for x in (t, -t)
+        )
+        return 1 if np.array_equal(right, left) else -1 if np.array_equal(right, -left) else 0
 
 
 class PiecewiseLinear(Activation):

@@ -59,6 +59,11 @@ class Polynomial(Activation):
         """Highest power with a coefficient."""
         return len(self.coefficients) - 1
 
+    @property
+    def parity(self) -> int:
+        """That of the powers, if all have the same."""
+        return 1 if not any(self.coefficients[1::2]) else -1 if not any(self.coefficients[::2]) else 0
+
 
 class Hermite(Activation):
     """The orthonormal Hermite polynomial h_k = He_k/√k!.
@@ -108,6 +113,11 @@ class Sinusoid(Activation):
         wave = jnp.sin(x) if self.quarter % 2 == 0 else jnp.cos(x)
         return wave if self.quarter % 4 < 2 else -wave
 
+    @property
+    def parity(self) -> int:
+        """Odd as sin, or even as cos."""
+        return 1 if self.quarter % 2 else -1
+
 
 class ExponentialFunction(Activation):
     """σ(x) = e^x."""
@@ -127,6 +137,11 @@ class ErrorFunction(Activation):
     def __call__(self, x: Array) -> Array:
         """σ(x)."""
         return jax.lax.erf(x)
+
+    @property
+    def parity(self) -> int:
+        """Odd."""
+        return -1
 
 
 def _silu(x: Array) -> Array:
@@ -157,6 +172,11 @@ class Logistic(Activation):
     def __call__(self, x: Array) -> Array:
         """σ(x)."""
         return LOGISTIC[self.kind](x)
+
+    @property
+    def parity(self) -> int:
+        """Odd, if tanh."""
+        return -1 if self.kind == "tanh" else 0
 
 
 polynomial, hermite = Polynomial, Hermite

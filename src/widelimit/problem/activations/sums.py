@@ -29,6 +29,11 @@ class Part(Activation):
         """σ(x)."""
         return self.coefficient * self.activation(self.scale * x + self.shift)
 
+    @property
+    def parity(self) -> int:
+        """That of ς, if it is not shifted."""
+        return 0 if self.shift else self.activation.parity
+
 
 class Sum(Activation):
     """σ(x) = Σ_i σ_i(x)."""
@@ -43,6 +48,12 @@ class Sum(Activation):
     def __call__(self, x: Array) -> Array:
         """σ(x)."""
         return sum((part(x) for part in self.parts), 0.0 * x)
+
+    @property
+    def parity(self) -> int:
+        """That of the parts, if all have the same."""
+        found = {part.parity for part in self.parts}
+        return found.pop() if len(found) == 1 else 0
 
 
 class Amplified(Activation):
