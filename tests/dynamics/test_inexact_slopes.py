@@ -9,6 +9,8 @@ from scipy.integrate import solve_ivp
 from scipy.special import ndtr
 
 import widelimit as wl
+from widelimit.potentials import landscape as of_landscapes
+from widelimit.potentials import slope_errors
 from widelimit.potentials.refinement import ON_CELLS
 from widelimit.potentials.slope_errors import straying
 from widelimit.solving import driver
@@ -39,6 +41,15 @@ def test_a_path_on_few_nodes_is_covered():
 def test_exact_slopes_add_nothing():
     run = wl.solve(few_nodes(None), wl.MeanField(3), 3.0, save=4)
     assert run.dataset["risk_error"].values[-1] < 1e-9
+
+
+def test_the_neurons_of_a_save_are_compared_with_the_finer_landscape_once(monkeypatch):
+    """By whoever moves them, takes their risk, states its error, and asks how far they stray."""
+    calls, measured = [], of_landscapes.disagreement
+    for module in (of_landscapes, slope_errors):
+        monkeypatch.setattr(module, "disagreement", lambda *given: calls.append(given[-1]) or measured(*given))
+    run = wl.solve(few_nodes(None), wl.MeanField(3, check=False), 3.0, save=4)
+    assert len(calls) == len(run.times)
 
 
 def test_a_resumed_run_keeps_what_it_has_strayed(monkeypatch):

@@ -107,11 +107,12 @@ def estimate(problem: Problem, method: Method, t_end: float, **options: Unpack[S
         pilots = [pilot(one, trial) for one in (run, run.twin) if one is not None]
     except GaveUp as reason:
         raise Stopped(f"{type(method).__name__} stopped in the pilot of an estimate: {reason}.", None) from None
-    compiling = made + sum(p.compiling for p in pilots)
+    compiling, spent = made + sum(p.compiling for p in pilots), [p.moving + looks * p.look for p in pilots]
+    seconds = (max(spent) + sum(spent)) / 2 if run.plan is not None else sum(spent)  # beside each other, not wholly
     steps = math.ceil(steps_until(t_end, step)) if step is not None else None
     return Forecast(
-        steps if step is not None else pilots[0].steps, compiling + sum(p.moving + looks * p.look for p in pilots),
-        compiling, need(problem, method, settings).total / GIB, step is not None, pilots[0].remark,
+        steps if step is not None else pilots[0].steps, compiling + seconds, compiling,
+        need(problem, method, settings).total / GIB, step is not None, pilots[0].remark,
     )  # fmt: skip
 
 

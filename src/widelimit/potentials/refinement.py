@@ -90,7 +90,7 @@ class Refinement:
 
     def once(self, measure: Measured, land: Landscape, theta: Array) -> float:
         """A measure of a landscape, the other one and θ, found once for an array that is asked about again."""
-        for known in self._known:
+        for known in tuple(self._known):  # a run and its twin may both be here
             if known.land() is land and known.theta() is theta:
                 return known.found
         found = float(measure(land, self.landscape, theta))

@@ -32,7 +32,7 @@ def straying(land: Landscape, points: Array, weights: Array, rates: np.ndarray, 
     if not isinstance(land, FeatureLandscape):  # pairs have a certificate of their own, samples a twin
         return np.zeros(points.shape[:-2])
     every = np.pad(rates, (0, points.shape[-1] - len(rates)))  # what a neuron remembers does not move
-    clouds = points.reshape(-1, *points.shape[-2:])
+    clouds = [points] if points.ndim == 2 else list(points)  # an array that was compared before is not compared again
     return np.reshape([_of_cloud(land, cloud, weights, every, allowed) for cloud in clouds], points.shape[:-2])
 
 

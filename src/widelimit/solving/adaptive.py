@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, NamedTuple, cast
 
 import diffrax
@@ -42,6 +44,7 @@ SHORTEST = 1e-12  # a step in units of the leg at which there is no hope
 NOT_FINITE = "a velocity is not finite: start elsewhere, or shorten t_end"
 KINK = 100.0  # width of the narrowest kink, in units of the relative tolerance
 POWERS = 30  # of the power iteration
+FACTORING = Lock()  # of implicit calls: batched factorisations of two at once can wait for each other for ever on a CPU
 
 
 class Solver(Frozen):
@@ -214,11 +217,12 @@ class SmoothPlan(Plan):
         self.scheme.midway = None
         while True:
             before, stiff = np.asarray(now.at), self.scheme.stiff
-            if self._mapping == "apart":
-                now = self._over_the_cores(leg._replace(dynamics=dynamics.by(stiff, size), numbers=span), now)
-            else:
-                now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff, size), now, self.keys, span)
-            steps = int(np.asarray(now.steps).max())
+            with FACTORING if stiff else nullcontext():
+                if self._mapping == "apart":
+                    now = self._over_the_cores(leg._replace(dynamics=dynamics.by(stiff, size), numbers=span), now)
+                else:
+                    now = compiled(Adaptive.move, self._mapping)(dynamics.by(stiff, size), now, self.keys, span)
+                steps = int(np.asarray(now.steps).max())
             self.scheme.steps += steps
             self.scheme.step = now.step
             if not all_finite(now):

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -21,13 +21,14 @@ from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
 from widelimit.solving.devices import at_work, spread
 from widelimit.solving.progress import progress_bar
-from widelimit.solving.protocol import Run, State, Tick
+from widelimit.solving.protocol import Run, State
 from widelimit.solving.recorder import Attributes, Observer, OfNeurons, Recorder, Saves, recorder
-from widelimit.solving.resuming import AT, PREFIX, Behind, Stand, midway_of, recalled, remind
+from widelimit.solving.resuming import AT, PREFIX, Stand, midway_of, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
 from widelimit.solving.straying import Passage, Strayed, strayed
 from widelimit.solving.streams import stream
+from widelimit.solving.twin import Twin, twin_of
 from widelimit.solving.written import toml_of
 
 if TYPE_CHECKING:
@@ -79,14 +80,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
     run = run if request.mesh is None else spread(run, request.mesh)
     view = replace(run.view, land=run.view.land.reporting(stream(settings.seed, "report")))
     book = recorder(view, Saves(request.problem, settings.keep, request.observers))
-    outcome, advice, twin = "done", "", _Twin.of(run, book)
-    here = Stand(run.state, recalled(run), None if twin is None else twin.held, Strayed(), 0, 0.0)
-    if before is not None and (before.sizes["time"] or AT in before):
-        here = here.reached(before)
-        book.restore(before)
-        remind(run, here.memory, here.midway)
-        if twin is not None:
-            remind(twin.run, here.twin.memory, None if here.behind is None else here.behind.midway)
+    outcome, advice = "done", ""
     told, spent = ("", 0.0) if before is None else (str(before.attrs["notes"]), float(before.attrs["wall_time"]))
 
     def record(here: Stand, outcome: str, advice: str) -> Solution:
@@ -96,28 +90,33 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
         return Solution(dataset_of(book, here, about), replace(request, keeper=None))
 
     keep = _Checkpoints(request.keeper, lambda here: record(here, "interrupted", ""))
-    with at_work(request.mesh), progress_bar(request.progress, request.name, settings.t_end) as bar:
+    with (
+        at_work(request.mesh),
+        progress_bar(request.progress, request.name, settings.t_end) as bar,
+        twin_of(run, book, request.mesh, keep) as twin,
+    ):
+        here = begun(run, twin, book, before)
 
         def tick(t: float, state: State | None = None) -> None:
             bar(t)
             if state is not None:
-                keep(here._replace(state=state, memory=recalled(run), at=t, midway=midway_of(run)))
-
-        def beside(t: float, state: State | None = None) -> None:
-            if state is not None and twin is not None:  # the run waits for its twin, which is at t
-                held = there.twin._replace(state=state, memory=recalled(twin.run))
-                keep(there._replace(twin=held, behind=Behind(t, midway_of(twin.run))))
+                now = here._replace(state=state, memory=recalled(run), at=t, midway=midway_of(run))
+                keep(now if twin is None else twin.at(now))
+            if twin is not None:
+                twin.goes()
 
         try:
             for t in times_of(settings, run)[here.saves :]:
                 now = book.saves.times[-1] if here.saves else 0.0
+                if twin is not None:
+                    twin.sets_out(here, now, t)
                 moved = run.advance(here.state, here.at, t, tick) if t > here.at else here.state
                 risk = book.risk(moved)
                 if not is_possible(book, moved, risk):
                     outcome, advice = "diverged", run.advice
                     break
                 there = here._replace(state=moved, memory=recalled(run), at=t, midway=None)
-                held = None if twin is None else twin.moved(there, now, risk, beside)
+                held = None if twin is None else twin.met(there, risk)
                 off = strayed(request.problem, run, book, here.strayed, Passage(now, t, moved, settings.t_end))
                 book.save(t, moved, risk, run.unknown + off.sum + (0.0 if held is None else held.away))
                 here = Stand(moved, recalled(run), held, off, here.saves + 1, t)
@@ -151,51 +150,17 @@ def is_possible(book: Recorder, state: State, risk: np.ndarray) -> bool:
     return possible(risk) or (bool(np.isfinite(risk).all()) and possible(risk + book.error(state)))
 
 
-class _Held(NamedTuple):
-    """What a twin holds after a save: its state and choices, its distance there, and the error of the risk.
-
-    The error is the larger distance of this save and the last, since two risks may cross.
-    """
-
-    state: State
-    memory: State
-    distance: np.ndarray | float = 0.0
-    away: np.ndarray | float = 0.0
-
-
-@dataclass(frozen=True)
-class _Twin:
-    """A coarser or finer run that goes along with another."""
-
-    run: Run
-    times: float
-    book: Recorder
-
-    @classmethod
-    def of(cls, run: Run, book: Recorder) -> _Twin | None:
-        """The twin of a run, if it has one."""
-        if run.twin is None:
-            return None
-        view = replace(run.twin.view, land=book.view.land)  # both report on the same draws
-        return cls(run.twin, run.times, recorder(view, book.saves))
-
-    @property
-    def held(self) -> _Held:
-        """At the start."""
-        return _Held(self.run.state, recalled(self.run))
-
-    def moved(self, here: Stand, now: float, risk: np.ndarray, tick: Tick) -> _Held:
-        """At the time of the run, whose risk is known there, from that of the last save; a twin whose solver gives up
-        tells no error."""
-        held, start = here.twin, now if here.behind is None else here.behind.at
-        if np.isnan(held.away).any():
-            return held
-        try:
-            state = self.run.advance(held.state, start, here.at, tick) if here.at > start else held.state
-        except GaveUp:
-            return held._replace(away=np.full_like(risk, np.nan))
-        distance = self.times * np.abs(self.book.risk(state) - risk)
-        return _Held(state, recalled(self.run), distance, np.maximum(distance, held.distance))
+def begun(run: Run, twin: Twin | None, book: Recorder, before: xr.Dataset | None) -> Stand:
+    """Where a run begins, or where a record of it stopped: it, its twin and its book are brought there."""
+    here = Stand(run.state, recalled(run), None if twin is None else twin.start, Strayed(), 0, 0.0)
+    if before is None or not (before.sizes["time"] or AT in before):
+        return here
+    here = here.reached(before)
+    book.restore(before)
+    remind(run, here.memory, here.midway)
+    if twin is not None:
+        remind(twin.run, here.twin.memory, None if here.behind is None else here.behind.midway)
+    return here
 
 
 def checked_run(request: Request, run: Run) -> Run:

@@ -1,0 +1,147 @@
+"""A coarser or finer run that goes along with another: how far its risk is from that one's counts as an error.
+
+    the run     from save to save
+    its twin    the same way, on another core: it sets out when the run comes back from its first compiled call, since
+                both need the same ones, and the run waits for it at the save
+
+Where that cannot be, on a mesh of devices or where no plan moves them, the twin sets out when the run has arrived. Each
+has its own state and choices, so that the numbers of both do not depend on who is ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Event
+from typing import NamedTuple
+
+import numpy as np
+from jax.sharding import Mesh
+
+from widelimit.errors import GaveUp
+from widelimit.solving.devices import at_work
+from widelimit.solving.protocol import Run, State
+from widelimit.solving.recorder import Recorder, recorder
+from widelimit.solving.resuming import Behind, Stand, midway_of, recalled
+
+
+class Held(NamedTuple):
+    """What a twin holds after a save: its state and choices, its distance there, and the error of the risk.
+
+    The error is the larger distance of this save and the last, since two risks may cross.
+    """
+
+    state: State
+    memory: State
+    distance: np.ndarray | float = 0.0
+    away: np.ndarray | float = 0.0
+
+
+class Left(Exception):
+    """The run has ended before its twin."""
+
+
+Found = tuple[State, np.ndarray] | None  # the state at the end of a passage and its risk, if the solver gets there
+
+
+@dataclass
+class Twin:
+    """The twin of a run.
+
+    run     of its own
+    times   its distance counts so many times
+    book    of its states, on the landscape that the run reports on
+    mesh    over which it is spread, if it is
+    beside  whether it moves at the same time
+    keep    told where both stand whenever the twin pauses while the run waits for it
+    """
+
+    run: Run
+    times: float
+    book: Recorder
+    mesh: Mesh | None
+    beside: bool
+    keep: Callable[[Stand], None]
+    _paused: tuple[Held, Behind] | None = None
+    _there: Stand | None = None
+    _going: Future[Found] | None = None
+    _may_go: Event = field(default_factory=Event)
+    _left: Event = field(default_factory=Event)
+    _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+
+    @property
+    def start(self) -> Held:
+        """What it holds at the start."""
+        return Held(self.run.state, recalled(self.run))
+
+    def sets_out(self, here: Stand, start: float, stop: float) -> None:
+        """Begin the passage from the last save, where both stand, to the next."""
+        self._paused = self._there = None
+        if not self.beside:
+            self._may_go.clear()
+        self._going = self._aside.submit(self._moved, here, start if here.behind is None else here.behind.at, stop)
+
+    def goes(self) -> None:
+        """The run has made a call."""
+        if self.beside:
+            self._may_go.set()
+
+    def at(self, here: Stand) -> Stand:
+        """Where the run stands, with its twin where that paused last."""
+        return here if self._paused is None else here._replace(twin=self._paused[0], behind=self._paused[1])
+
+    def met(self, there: Stand, risk: np.ndarray) -> Held:
+        """What it holds at the end of the passage, where the run waits, whose risk is known; a twin whose solver gave
+        up tells no error."""
+        assert self._going is not None
+        self._there = there
+        self._may_go.set()
+        found, held = self._going.result(), there.twin
+        if found is None:
+            return held._replace(away=np.full_like(risk, np.nan))
+        distance = self.times * np.abs(found[1] - risk)
+        return Held(found[0], recalled(self.run), distance, np.maximum(distance, held.distance))
+
+    def leaves(self) -> None:
+        """The run has ended: so does the twin, at its next pause."""
+        self._left.set()
+        self._may_go.set()
+        self._aside.shutdown(wait=False)
+
+    def _moved(self, here: Stand, start: float, stop: float) -> Found:
+        """The passage itself, on a thread of its own."""
+        self._may_go.wait()
+        held = here.twin
+        if np.isnan(held.away).any():
+            return None
+
+        def tick(t: float, state: State | None = None) -> None:
+            if self._left.is_set():
+                raise Left
+            if state is not None:
+                self._paused = held._replace(state=state, memory=recalled(self.run)), Behind(t, midway_of(self.run))
+                if self._there is not None:
+                    self.keep(self.at(self._there))
+
+        with at_work(self.mesh):
+            try:
+                state = self.run.advance(held.state, start, stop, tick) if stop > start else held.state
+            except GaveUp:
+                return None
+            return state, self.book.risk(state)
+
+
+@contextmanager
+def twin_of(run: Run, book: Recorder, mesh: Mesh | None, keep: Callable[[Stand], None]) -> Iterator[Twin | None]:
+    """The twin of a run, if it has one, for as long as the run lasts."""
+    if run.twin is None:
+        yield None
+        return
+    view = replace(run.twin.view, land=book.view.land)  # both report on the same draws
+    twin = Twin(run.twin, run.times, recorder(view, book.saves), mesh, run.plan is not None and mesh is None, keep)
+    try:
+        yield twin
+    finally:
+        twin.leaves()
