@@ -97,6 +97,20 @@ def test_the_first_length_is_what_random_directions_leave_out():
     assert abs(seen.mean() - expected.mean()) <= 4 * error < 0.3 * expected.mean()
 
 
+@pytest.mark.parametrize("size, outer", [(1.0, 1.0), (1e3, 1.0), (1.0, 1e-25), (1.0, 1e25)])
+def test_the_bound_in_single_precision_is_above_the_bound_by_less_than_its_margin(size, outer):
+    """Parallel neurons among them, long ones, and outer weights beyond the range of single precision."""
+    here, (theta, p) = full(ac.ramp()), cloud(3, size, 0.2, 30)
+    theta = theta.at[:, 0].multiply(outer).at[4].set(theta[5])
+    family = here.families[0]
+    at = seen_by(family, here.sigma, *here.penalty.columns.split(theta), 6 * RUN)
+    part = pair_series.risk_parts(family, here.sigma, at, p)
+    for runs in (1, 3, 6):
+        load, power = np.asarray(part.loads.push[runs - 1]), np.asarray(at.corr) ** (RUN * runs)
+        exact = float(np.sum(np.asarray(part.p) * (load @ power * load))) / (RUN * runs + 1)
+        assert exact <= float(part.cut(runs).left_out) <= exact * pair_series.BY_SINGLES**2
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("activation", [ac.ramp(), pytest.param(ac.tanh, marks=pytest.mark.slow)], ids=ac.name_of)
 def test_the_series_gradient_is_the_slope_of_half_the_risk(activation):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TOO_MUCH = 0.15  # of E |w|²: the risk is then off by some hundredths
 ALLOWED = 0.05  # with the step that is advised
-LOOKS = 21  # saves that are looked at
+LOOKS = 11  # saves that are looked at
 SAMPLES = 64
 NEURONS = 1024  # at most
 
@@ -60,9 +60,7 @@ def grown(problem: Problem, fixed: Iteration, key: Array, book: OfNeurons) -> tu
     rows = np.stack([_some(book.theta[k]) for k in some])
     rates, squares = map(np.asarray, _growth(fixed, problem.full, rows, np.round(times[some] / fixed.steps.step), key))
     growth = risks[some] * rates
-    growth[0] = growth[
-        min(1, len(some) - 1)
-    ]  # what is large only at the very start must not stand for a whole interval
+    growth[0] = growth[min(1, len(some) - 1)]  # what is large only at the start must not stand for a whole interval
     return float(np.trapezoid(growth, times[some])), float(squares[-1])
 
 

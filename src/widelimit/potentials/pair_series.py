@@ -39,6 +39,7 @@ from widelimit.problem.activations import Activation
 from widelimit.problem.data import DataLaw
 
 LEAN_ORDER = 6 * RUN  # of a lean pass
+BY_SINGLES = 1 + 1e-4  # a bound whose terms, all positive, are multiplied and added in single precision: with margin
 
 
 class Family(NamedTuple):
@@ -201,14 +202,15 @@ class RiskParts(NamedTuple):
         """With Σ_c p_c Σ_{i≠j} l_i l_j Σ_{1≤k≤K} c_ij^k A_k(i) A_k(j), K = 8 ``runs``, which may be traced."""
         order = RUN * jnp.asarray(runs)
         push = jax.lax.dynamic_index_in_dim(self.loads.push, jnp.asarray(runs) - 1, keepdims=False)
+        most = jnp.maximum(jnp.max(push), jnp.finfo(float).tiny)
 
         def pairs(corr: Array, i: PairLoads, j: PairLoads) -> Array:
             series = mehler(i.terms * self.p, j.terms, corr, runs) * corr
-            bound = (i.push * self.p) @ _power(corr, runs) * j.push
-            return jnp.stack([jnp.sum(series, axis=0), jnp.sum(bound, axis=0)])
+            mine, power = (i.push * self.p).astype(jnp.float32), _power(corr.astype(jnp.float32), runs)
+            return jnp.stack([jnp.sum(series, axis=0), jnp.sum((mine @ power) * j.push, axis=0)])
 
-        series, left_out = sum_pairs(pairs, self.u, PairLoads(self.loads.terms, push))
-        return CutRisk(self.own + series, left_out / (order + 1))
+        series, left_out = sum_pairs(pairs, self.u, PairLoads(self.loads.terms, push / most))
+        return CutRisk(self.own + series, BY_SINGLES * most**2 * left_out / (order + 1))
 
 
 def risk_parts(family: Family, activation: Activation, at: Neurons, weights: Array) -> RiskParts:
