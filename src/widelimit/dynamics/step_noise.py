@@ -30,7 +30,7 @@ TOO_MUCH = 0.15  # of E |w|²: the risk is then off by some hundredths
 ALLOWED = 0.05  # with the step that is advised
 LOOKS = 11  # saves that are looked at
 SAMPLES = 64
-NEURONS = 1024  # at most
+NEURONS = 256  # at most
 
 
 def remark(problem: Problem, fixed: Iteration, key: Array, book: OfNeurons) -> str:
