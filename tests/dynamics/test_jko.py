@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
+from widelimit.dynamics.jko.points import ENOUGH
 from widelimit.dynamics.jko.quantiles import QuantileStep
 from widelimit.observables import free_energy, wasserstein
 
@@ -70,6 +71,18 @@ def test_a_point_step_of_linear_neurons_is_implicit_euler():
         mean = (mean + eta) / (1 + eta * 1.5)
         assert measured == pytest.approx(mean, abs=1e-9)
     assert run.final.column("r") == pytest.approx(run.at(0.0).column("r") / (1 + eta * 0.5) ** 3, rel=1e-8)
+
+
+def test_a_point_step_meets_its_condition_where_its_energy_is_known_to_rounding_only():
+    """θ' − θ + η ∇Ψ(θ'; ρ') = 0, to ENOUGH: the last steps of Newton's method lower F by less than its rounding."""
+    ramp = wl.neurons.ridge(wl.activations.ramp((0.5, -2.5), (1.5, 7.5)))
+    case = wl.Problem(wl.data.gaussian_classes(40, 0.8), ramp, wl.initial.gaussian(0.8), ridge=1e-3)
+    step, land = 0.1, wl.landscape(case, reduced=True)
+    run = wl.solve(case, wl.JKO(step, cells=100), 10 * step, save=11)
+    for before, after in itertools.pairwise(map(run.at, run.times)):
+        move = after.theta - before.theta
+        defect = move + 2 * step * np.asarray(land.grad_psi(after.theta, after))
+        assert math.sqrt(float(after.weights @ (defect**2).sum(axis=1))) <= ENOUGH * (1 + np.abs(move).max())
 
 
 @pytest.fixture(scope="module")

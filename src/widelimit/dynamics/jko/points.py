@@ -6,7 +6,7 @@ The sum is W_2² as long as no other pairing of old and new points is cheaper: i
 order, in more for small η.
 
 Scheme: Newton's method from θ^k, the linear system by conjugate gradients in the metric of W_2, with a line search, so
-that F cannot rise.  Reference: [jko98].
+that F rises by no more than its rounding.  Reference: [jko98].
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from widelimit.solving.protocol import Run, Tick, view_neurons
 POINTS = 400
 CONJUGATE = 200
 ENOUGH = 1e-10  # root mean square of the condition for a minimum, relative to the move
-BUDGET = Budget(steps=50, shortest=1e-8, rounding=0.0)
+BUDGET = Budget(steps=50, shortest=1e-8, rounding=1e-15)
 
 
 class PointStep(Frozen, eq=False):
