@@ -122,7 +122,7 @@ def path_of(who: str, path: Any) -> Path:
     return Path(path)
 
 
-def record_path(path: Any) -> Path:
+def record_path(path: object) -> Path:
     """The path of a record that shall be written, a NetCDF file."""
     target = path_of("save", path)
     good = target.suffix.lower() == ".nc"

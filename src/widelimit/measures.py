@@ -194,7 +194,7 @@ def _require_masses(what: str, masses: np.ndarray) -> None:
     require(good, f"{what} must be >= 0 and sum to 1", f"a sum of {total:.6g}", "divide by their sum")
 
 
-def uniform_cloud(theta: Any, coordinates: tuple[str, ...]) -> Cloud:
+def uniform_cloud(theta: object, coordinates: tuple[str, ...]) -> Cloud:
     """The empirical measure (1/n) Σ_i δ(θ_i)."""
     theta = np.asarray(theta)
     return Cloud(theta, np.full(len(theta), 1 / max(len(theta), 1)), coordinates)

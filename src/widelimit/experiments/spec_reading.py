@@ -98,7 +98,7 @@ class Call:
     arguments: Mapping[str, Any]
 
 
-def made(value: Any, *path: str | int) -> Any:
+def made(value: object, *path: str | int) -> Any:
     """The object a checked value stands for."""
     if isinstance(value, tuple):
         return tuple(made(item, *path, i) for i, item in enumerate(value))
@@ -125,7 +125,7 @@ class Table:
     key: str = "law"
     special: Mapping[str, Check] = field(default_factory=dict)
 
-    def __call__(self, value: Any) -> Call:
+    def __call__(self, value: object) -> Call:
         """The call a table stands for."""
         if not isinstance(value, dict):
             do = f'try {{{self.key} = "{next(iter(self.members))}", ...}}' if self.key else "write its keys below it"
@@ -189,7 +189,7 @@ def _keys(check: Check) -> Iterable[str]:
     return arguments_of(check.members[""]) if isinstance(check, Table) and not check.key else ()
 
 
-def _blame(wrong: PydanticCustomError, path: tuple[str | int, ...], value: Any) -> InitErrorDetails:
+def _blame(wrong: PydanticCustomError, path: tuple[str | int, ...], value: object) -> InitErrorDetails:
     return InitErrorDetails(type=wrong, loc=path, input=value)
 
 

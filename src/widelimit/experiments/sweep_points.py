@@ -112,7 +112,7 @@ def bunches_of(spec: Spec, axes: Sequence[SweepAxis], most: int) -> Iterator[Bun
             yield Bunch({place: _changes(axes, place) for place in bunch}, len(bunch) == 1)
 
 
-def _is_traced(name: str, now: Any) -> bool:
+def _is_traced(name: str, now: object) -> bool:
     home, word = name.split(".")[0], name.split(".")[-1]
     return name == "run.seed" or (home != "run" and isinstance(now, float) and word not in STEPS)
 

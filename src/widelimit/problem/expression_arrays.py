@@ -31,7 +31,7 @@ OF_ARRAYS: Table = ALGEBRA | {  # at 0 the slopes of abs, sign, relu and step ar
 }
 
 
-def array_values(f: Expression, z: Any) -> Array:
+def array_values(f: Expression, z: object) -> Array:
     """f at each entry of an array, or at each row of one if its variables are z1, z2, …; nothing is compiled for an
     array that is not traced."""
     z = jnp.asarray(z)

@@ -35,7 +35,7 @@ Prefix = tuple[Item, ...]
 Table = dict[str, Callable[..., Any]]
 
 
-def _hermite(k: int, x: Any) -> Any:
+def _hermite(k: int, x: object) -> Any:
     """He_k(x) of anything that multiplies and subtracts."""
     previous: Any = 0.0
     current: Any = 1.0
@@ -135,7 +135,7 @@ class _Reader:
         self.check_size(nodes, MOST_NODES, "names, numbers and operators")
         self.next, self.depth, self.first = 0, 0, ""
 
-    def check(self, good: bool, at: int, expected: str, got: Any, do: str) -> None:
+    def check(self, good: bool, at: int, expected: str, got: object, do: str) -> None:
         """Raise an InputError, a sentence and a caret under the place, unless ``good``."""
         if not good:
             got = short(got) if isinstance(got, str) else got

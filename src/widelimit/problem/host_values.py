@@ -64,7 +64,7 @@ def _answered(function: Any, z: np.ndarray) -> np.ndarray:
     return np.concatenate([np.broadcast_to(part, (PIECE,)) for part in parts])[:n]
 
 
-def _numbers(values: Any) -> np.ndarray:
+def _numbers(values: object) -> np.ndarray:
     numbers = array_of("the values of a function", values, "() or (n,)", "let it take an array of points")
     return array_of("the values of a function", numbers if numbers.shape in ((), (PIECE,)) else None, "() or (n,)",
                     "let it answer one number for every point")  # fmt: skip

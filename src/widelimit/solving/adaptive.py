@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import diffrax
 import jax
@@ -104,7 +104,7 @@ class Underway(NamedTuple):
 class Tsit5(diffrax.Tsit5):
     """Tsit5 whose first velocity is not traced once more for its shape."""
 
-    def init(self, terms: Any, t0: Any, t1: Any, y0: State, args: None) -> tuple[Array, State]:
+    def init(self, terms: object, t0: object, t1: object, y0: State, args: None) -> tuple[Array, State]:
         """That the first step is to come, and room for the velocity that each step leaves to the next."""
         return jnp.array(True), jax.tree.map(jnp.zeros_like, y0)
 

@@ -56,7 +56,7 @@ class Rodas(diffrax.AbstractAdaptiveSolver):
         """4."""
         return 4
 
-    def init(self, terms: diffrax.AbstractTerm, t0: Any, t1: Any, y0: State, args: None) -> None:
+    def init(self, terms: diffrax.AbstractTerm, t0: object, t1: object, y0: State, args: None) -> None:
         """Nothing is carried from step to step."""
 
     def func(self, terms: diffrax.AbstractTerm, t0: Any, y0: State, args: None) -> State:

@@ -267,7 +267,7 @@ def joined(trees: Sequence[State]) -> State:
     return jax.tree.map(lambda *parts: jnp.stack([jnp.asarray(part) for part in parts]), *trees)
 
 
-def at(tree: State, place: Any) -> State:
+def at(tree: State, place: object) -> State:
     """One of stacked states, or some."""
     return _some(tree, place) if isinstance(place, np.ndarray) else jax.tree.map(lambda x: x[place], tree)
 

@@ -17,7 +17,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -100,7 +100,7 @@ def values_at(target: Target, z: np.ndarray) -> np.ndarray:
         return np.asarray(evaluate(target, z), float)
 
 
-def check_nodes(name: str, nodes: Any) -> None:
+def check_nodes(name: str, nodes: object) -> None:
     """Raise an InputError unless a number of nodes, or each of several, is None or even: rules mirror a half line."""
     for count in nodes if isinstance(nodes, list | tuple) and nodes else (nodes,):
         if count is not None:

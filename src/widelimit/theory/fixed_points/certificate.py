@@ -163,7 +163,7 @@ def certificate(
     return _with_excess(found, excess_of(problem, full, whole), half)
 
 
-def _certified(problem: Problem, rho: Measure, within: Any, points: int) -> Certificate:
+def _certified(problem: Problem, rho: Measure, within: object, points: int) -> Certificate:
     """The certificate in the coordinates of ρ."""
     is_reduced = not problem.no_reduction and tuple(rho.coordinates) == tuple(problem.reduced_coordinates)
     first = landscape(problem, reduced=is_reduced)
@@ -255,7 +255,7 @@ def _with_excess(found: Certificate, excess: Excess, share: float) -> Certificat
     })  # fmt: skip
 
 
-def _with_noise(problem: Problem, rho: Measure, within: Any) -> Certificate:
+def _with_noise(problem: Problem, rho: Measure, within: object) -> Certificate:
     """F(ρ) less the dual value of the Gibbs law on the same cells; the law without cells tells their error."""
     require(within is None, "a certificate with noise is about all neurons", within, "leave within out")
     if not isinstance(rho, Density):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -17,7 +16,7 @@ from widelimit.solving.solution import Solution
 Given = Measure | Solution | ArrayLike
 
 
-def measure_in(problem: Problem, rho: Any) -> Measure:
+def measure_in(problem: Problem, rho: object) -> Measure:
     """ρ as a measure in full or reduced coordinates of a problem, checked."""
     rho = rho.final if isinstance(rho, Solution) else rho
     finite = math.isfinite(problem.data.d)

@@ -63,7 +63,7 @@ class Allowed(Frozen, eq=False):
         return [(None if math.isinf(low) else float(low), None if math.isinf(up) else float(up)) for low, up in pairs]
 
 
-def allowed(problem: Problem, columns: Coordinates, theta: np.ndarray, within: Any) -> Allowed:
+def allowed(problem: Problem, columns: Coordinates, theta: np.ndarray, within: object) -> Allowed:
     """The neurons of a problem, within bounds; ``theta`` are those of ρ, which tell the values of fixed scalars."""
     limits = limits_of(columns, within)
     lower = np.full(columns.D, -math.inf)

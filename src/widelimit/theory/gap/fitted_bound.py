@@ -189,7 +189,7 @@ def _listed(gaps: Any) -> list[Gap]:
     return list(listed)
 
 
-def _is_pair(gap: Any) -> bool:
+def _is_pair(gap: object) -> bool:
     return isinstance(gap, tuple) and len(gap) == 2 and all(isinstance(one, Solution) for one in gap)
 
 

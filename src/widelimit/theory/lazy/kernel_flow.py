@@ -148,7 +148,7 @@ class KernelFlow:
         require(len(found) == len(x), f"f0(x) must have shape ({len(x)},)", found.shape, "return one number per input")
         return found
 
-    def _clock(self, times: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+    def _clock(self, times: object) -> tuple[np.ndarray, tuple[int, ...]]:
         """∫ξ dt up to every time, (T,), and the shape of the times."""
         do = "try [0.0, 1.0, math.inf]"
         found = array_of("times", times, "() or (T,)", do)

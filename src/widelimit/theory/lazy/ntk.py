@@ -220,7 +220,7 @@ def _gradients(neuron: Custom, x: Array, theta: Array, root: Array) -> Array:
     return (root[:, None] * slopes).reshape(len(x), -1)
 
 
-def _network(problem: Problem, rho: Any) -> _Network:
+def _network(problem: Problem, rho: object) -> _Network:
     """The neurons given, or else those of an explicit start, in full coordinates."""
     law, names, do = problem.initial, problem.coordinates, "run in full coordinates, or leave rho out"
     wanted = f"the NTK needs neurons in full coordinates, {shortened(names)}"
@@ -236,7 +236,7 @@ def _network(problem: Problem, rho: Any) -> _Network:
     return _Network(theta, rho.weights if isinstance(rho, Cloud) else np.full(len(theta), 1 / len(theta)))
 
 
-def _inputs(problem: Problem, x: Any, x2: Any) -> Inputs:
+def _inputs(problem: Problem, x: object, x2: object) -> Inputs:
     """Inputs of the width of the data, checked."""
     d = int(problem.data.d)
     found = []

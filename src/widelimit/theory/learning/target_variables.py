@@ -46,7 +46,7 @@ def target_of(link: Any, k: int | None = None) -> tuple[Target, tuple[str, ...]]
     return target, names_of(count)
 
 
-def samples_of(link: Any) -> Empirical | None:
+def samples_of(link: object) -> Empirical | None:
     """The samples that stand for a target, if they do."""
     return link if not isinstance(link, str | Expression) and isinstance(link, data.Empirical) else None
 

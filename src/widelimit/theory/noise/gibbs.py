@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -256,12 +256,12 @@ def _result(here: Field, integrals: Integrals, v: np.ndarray, rho: Measure) -> G
     return Gibbs(rho, log_density, risk, free_energy + (risk - fitted) / 2, gap, here.beta, error)
 
 
-def _require_no_grid(points: Any, on: Any, names: tuple[str, ...]) -> None:
+def _require_no_grid(points: object, on: object, names: tuple[str, ...]) -> None:
     require(points is None and on is None, "a grid for the Gibbs law needs one or two reduced coordinates", names[:6],
             "drop points and on: the law is then simulated")  # fmt: skip
 
 
-def _check(problem: Problem, points: Any) -> None:
+def _check(problem: Problem, points: object) -> None:
     instance_of(Problem, problem, "gibbs", "build one first")
     require(math.isfinite(problem.beta), "the Gibbs law needs noise, a finite beta", problem.beta, "try beta=100.0")
     require(problem.ridge > 0, "the Gibbs law needs a ridge > 0 to have mass one", problem.ridge, "try ridge=0.1")
