@@ -91,7 +91,7 @@ class Expression:
         powers = {sum(exponents): c for exponents, c in terms.items()}
         return tuple(powers.get(k, 0.0) for k in range(max(powers, default=0) + 1))
 
-    def __call__(self, z: object) -> Any:
+    def __call__(self, z: Any) -> Any:
         """Values at each entry of an array, for z, x or a constant; at each row of one, (…, k) to (…), for z1, z2, …
 
         >>> float(expression("z1 - z2**2")([5.0, 2.0]))

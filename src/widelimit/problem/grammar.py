@@ -35,7 +35,7 @@ Prefix = tuple[Item, ...]
 Table = dict[str, Callable[..., Any]]
 
 
-def _hermite(k: int, x: object) -> Any:
+def _hermite(k: int, x: Any) -> Any:
     """He_k(x) of anything that multiplies and subtracts."""
     previous: Any = 0.0
     current: Any = 1.0
