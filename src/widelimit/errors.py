@@ -32,7 +32,7 @@ class InputError(ValueError):
 
 
 class Diverged(ArithmeticError):
-    """A run left the range of floating point numbers; ``solution`` (or comparison) is what was computed before.
+    """A run whose risk is no longer finite, far above its start or below 0; ``solution`` is what was computed before.
 
     >>> Diverged("GD diverged.", None).solution is None
     True

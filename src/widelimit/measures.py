@@ -123,7 +123,7 @@ class Density(_Points):
             f"({', '.join('cells' for _ in names)},)" if len(names) == 1 else f"({', '.join('cells' for _ in names)})"
         )
         masses = array_of("masses", self.masses, axes, "give one mass per cell")
-        require(masses.shape == shape, f"masses must have shape {shape}, one coordinate for each axis", masses.shape,
+        require(masses.shape == shape, f"masses must have shape {shape}, one axis for each coordinate", masses.shape,
                 "give one mass per cell")  # fmt: skip
         vars(self).update(edges=edges, masses=masses, coordinates=names, dimensions=tuple(sizes))
 

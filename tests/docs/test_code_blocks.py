@@ -84,6 +84,16 @@ def test_python_files_that_are_named_exist(page):
     assert not [name for name in sorted(named) if not any((home / name).exists() for home in homes)]
 
 
+KEY = re.compile(r"\[([a-z]+\d\d)\]")
+
+
+def test_every_work_that_is_referred_to_is_in_the_list_of_references_once():
+    sources = [*(ROOT / "src").rglob("*.py"), *PAGES]
+    named = {key for file in sources for key in KEY.findall(file.read_text(encoding="utf-8"))}
+    listed = re.findall(r"^- \[(\w+)\]", (ROOT / "docs" / "theory.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(named) == sorted(listed)
+
+
 def test_the_notebook_is_the_tutorial():
     maker = importlib.util.spec_from_file_location("make_tutorial", ROOT / "docs" / "make_tutorial.py")
     module = importlib.util.module_from_spec(maker)

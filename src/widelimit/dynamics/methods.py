@@ -62,8 +62,8 @@ class SGD(Value):
 class GD(Value):
     """Gradient descent on the population risk, on the clock of SGD.
 
-    Networks of 256 neurons and more, in full coordinates, without noise and at a constant rate, take many small steps
-    at once.
+    Networks of 256 neurons and more take many small steps at once, on Gaussian inputs in full coordinates, without
+    noise and at a constant rate.
 
     n            number of neurons
     step         ε, so that step k happens at time kε
@@ -87,9 +87,9 @@ class ParticleFlow(Value):
     coordinates  "full" (a, b, w) or "reduced" (a, b, radii), where each neuron stands for all its rotations
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the noise, whose increments over it are those of `GD` with this step and the same seed
-    substeps     of the splitting scheme in each of them
-    stiff        whether the solver begins implicitly, for rates of the blocks that differ by orders of magnitude; found
-                 out if left out, and is always explicit with noise
+    substeps     steps of the splitting scheme in each noise_step
+    stiff        whether the solver begins implicitly, for rates of the blocks that differ by orders of magnitude; if
+                 left out it decides by itself; with noise the scheme is explicit
 
     >>> ParticleFlow(n=200).rtol
     1e-08
@@ -114,9 +114,9 @@ class NonlinearFlow(Value):
     placement    of the points, as in `MeanField`
     rtol, atol   tolerances of the adaptive solver, per step, without noise
     noise_step   time step of the noise, whose increments over it are those of `GD` with this step and the same seed
-    substeps     of the splitting scheme in each of them
-    stiff        whether the solver begins implicitly, for rates of the blocks that differ by orders of magnitude; found
-                 out if left out, and is always explicit with noise
+    substeps     steps of the splitting scheme in each noise_step
+    stiff        whether the solver begins implicitly, for rates of the blocks that differ by orders of magnitude; if
+                 left out it decides by itself; with noise the scheme is explicit
     check        whether, with noise, a run in the field of half the points goes along, to know the error of the risk
 
     >>> NonlinearFlow(n=200).points
@@ -172,7 +172,7 @@ class FiniteVolume(Value):
     cells      for each coordinate (400 in one dimension, 100 in two)
     box        (low, high) for each coordinate, where mass is held back; by default around the start, and it grows
     step       fixed time step; by default steps adapt
-    tolerance  error of an adaptive step, in units of mass with noise, of the network without
+    tolerance  error of an adaptive step: with noise that of the masses, summed; without that of f, root mean square
     check      whether a run with half the cells goes along, to know the error of the risk
 
     >>> FiniteVolume(cells=100, box=((0, 5),)).box
@@ -218,7 +218,7 @@ class TangentFlow(Value):
     n            number of neurons
     coordinates  "full" (a, b, w), on a data set or draws, or "reduced" (a, b, radii), exactly
     rtol, atol   tolerances of the adaptive solver, per step
-    stiff        whether the solver is implicit; it finds out by itself if left out
+    stiff        whether the solver begins implicitly; if left out it decides by itself
 
     >>> TangentFlow(n=200, coordinates="reduced")
     TangentFlow(n=200, coordinates='reduced')

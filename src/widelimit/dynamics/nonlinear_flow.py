@@ -114,7 +114,7 @@ class Passive(Frozen, eq=False):
         return self.limit.retract(state[0]), self.rules.retract(state[1])
 
     def inside(self, state: State, before: State) -> State:
-        """Radii below 0 at the origin, and w at 0 that comes too close to it."""
+        """Points and tracers, with radii below 0 put at 0, and w put at 0 where it came too close to the apex."""
         tracers = self.rules.inside(state[1])
         tracers = tracers if self.apex is None else self.apex.arrived(tracers, before[1])
         return self.limit.inside(state[0], before[0]), tracers
@@ -126,7 +126,7 @@ class Passive(Frozen, eq=False):
         return self.limit.held(state[0], velocity[0]), tracers
 
     def floored(self, floor: float) -> Passive:
-        """The same flow on the landscape whose radii end at a floor."""
+        """The same flow, whose landscape sees radii below the floor as if they were at the floor."""
         return replace(self, limit=self.limit.floored(floor), rules=replace(self.rules, floor=floor))
 
     def during(self, stretch: Stretch) -> Passive:

@@ -89,7 +89,7 @@ class Interacting(Frozen, eq=False):
         return self.rules.retract(theta)
 
     def inside(self, theta: Array, before: Array) -> Array:
-        """The neurons with radii below 0 at the origin, and w at 0 that comes too close to it."""
+        """The neurons, with radii below 0 put at 0, and w put at 0 where it came too close to the apex."""
         inside = self.rules.inside(theta)
         return inside if self.apex is None else self.apex.arrived(inside, before)
 
@@ -99,7 +99,7 @@ class Interacting(Frozen, eq=False):
         return held if self.apex is None else self.apex.held(theta, held)
 
     def floored(self, floor: float) -> Interacting:
-        """The same flow on the landscape whose radii end at a floor."""
+        """The same flow, whose landscape sees radii below the floor as if they were at the floor."""
         return replace(self, rules=replace(self.rules, floor=floor))
 
     def during(self, stretch: Stretch) -> Interacting:

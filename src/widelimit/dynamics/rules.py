@@ -99,8 +99,8 @@ class Rules(Frozen):
     def seen(self, theta: Array) -> Array:
         """θ as the landscape sees it: no radius below the floor.
 
-        The kink of a ReLU is as wide as the radius. Neurons that lose it slide along the kink, and no solver can
-        resolve one of width 0.
+        The kink of a smoothed ReLU is as wide as the radius. Neurons whose radius goes to 0 slide along the kink, and
+        no solver can resolve a kink of width 0.
         """
         return jnp.where(self.is_below(theta), self.floor, theta) if self.columns.is_reduced else theta
 

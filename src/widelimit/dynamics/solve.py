@@ -71,14 +71,14 @@ def solve(
                `TangentSGD`
     observers  functions of ρ (a Cloud in the coordinates of ``keep``, or a Density) recorded under their names
     progress   a bar on stderr; by default if it is a terminal
-    throw      raise `Diverged` on divergence, with the solution so far in it; otherwise return that
+    throw      raise `Diverged`, or `Stopped` where the solver gave up, with the solution so far in it; else return that
 
     and by keyword
 
     seed       of every random stream (0)
     replicas   R independent runs in one go, stacked on the dimension "replica"; the first is the run without replicas
     save       how many equally spaced times to save at (41), or the times themselves (t_end is always saved)
-    keep       neurons saved over time in "reduced" or "full" coordinates (the last ones are always kept in full)
+    keep       neurons saved over time in "reduced" or "full" coordinates (the last ones in those the run moved them in)
     store      a `Store`: a run that is in it is read, any other is run and kept; one of more than a minute leaves
                checkpoints on its way, from which it goes on when it is asked for again
     devices    how many devices of JAX the neurons are spread over, or a list of them (docs/devices.md); with replicas,

@@ -37,7 +37,8 @@ class Spec(Settings):
     """A problem, the methods to run on it, and how long: what a spec file holds.
 
     problem   a `Problem`
-    methods   one or more of `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField`, `FiniteVolume`, `JKO`
+    methods   one or more of `SGD`, `GD`, `ParticleFlow`, `NonlinearFlow`, `MeanField`, `FiniteVolume`, `JKO`,
+              `TangentFlow`, `TangentSGD`
 
     >>> spec = Spec.from_toml('''
     ... [problem]

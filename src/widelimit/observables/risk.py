@@ -32,9 +32,9 @@ def risk(of: Landscape | Problem, rho: Rho) -> float: ...
 
 
 def risk(of: Landscape | Problem, rho: Rho | None = None) -> Callable[[Rho], float] | float:
-    """ρ ↦ R(ρ) in the coordinates of a landscape, an observer; with ρ its value, also for a problem.
+    """The observer ρ ↦ R(ρ) of a landscape; with ``rho`` the risk itself, of a landscape or of a problem.
 
-    rho   (n, D) or a measure; on a problem in full coordinates, or a measure in reduced ones
+    rho   neurons (n, D) or a measure in the coordinates of the landscape; of a problem full ones, or a reduced measure
 
     >>> import widelimit as wl
     >>> neuron, start = wl.neurons.ridge("x"), wl.initial.gaussian(1.0)
@@ -51,7 +51,7 @@ def risk(of: Landscape | Problem, rho: Rho | None = None) -> Callable[[Rho], flo
 
 
 def test_risk(problem: Problem, rho: Rho, x: ArrayLike, y: ArrayLike) -> Estimate:
-    """The risk of a network on given data, and its standard error over the rows; an observer of it records the risk.
+    """The risk of a network on given rows, and its standard error; an observer that returns it records the risk alone.
 
     rho    in full coordinates, such as ``solution.final`` of SGD
     x, y   (M, d) and (M,)

@@ -1,11 +1,11 @@
 """Newton's method with a line search, for minimisations whose direction the problem itself knows how to find.
 
-    x ← x + s δ,     s = 1, ½, ¼, … until  f(x + s δ) ≤ f(x) + 10⁻⁴ s ⟨∇f, δ⟩
+    x ← x + s δ,     s = 1, ½, ¼, … until  f(x + s δ) ≤ f(x) + 10⁻⁴ s ⟨∇f, δ⟩ + rounding |f(x)|
 
     δ   direction   of descent, from a Hessian that was made positive
     ⟨∇f, δ⟩         slope along it, negative
 
-The value falls in every step, so that the method cannot be trapped where f is convex.
+The value falls in every step, up to its rounding, so that the method cannot be trapped where f is convex.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class FeatureLandscape(Landscape, eq=False):
 
     @property
     def order(self) -> int | None:
-        """Where a series of U is cut although more of it would be seen; None if it is not."""
+        """The first order left out of a series of U, where what is left out may exceed the tolerance; else None."""
         return None
 
     def left_out(self, theta: Array) -> Array:

@@ -97,7 +97,7 @@ class Landscape(Frozen, ABC, eq=False):
 
     @property
     def other(self) -> Landscape | None:
-        """The same landscape with other errors, as a rule smaller ones; None if there are none."""
+        """The landscape this one is compared with to see its error, as a rule a finer one; None if there is none."""
         return self.refinement.landscape
 
     def V(self, theta: ArrayLike) -> Array:
@@ -162,7 +162,7 @@ class Landscape(Frozen, ABC, eq=False):
         return Lost.same(np.zeros(len(theta)))
 
     def _risk_lost(self, points: Array, weights: Array) -> Array:
-        """What such an error may add to R(ρ)."""
+        """What the errors of `lost` may add to R(ρ), for points (n, D) or (R, n, D)."""
         if not self.lost(points.reshape(-1, points.shape[-1])).any():
             return jnp.zeros(points.shape[:-2])
         found = [self._with_lost(NO_ERROR, cloud, weights).risk for cloud in points.reshape(-1, *points.shape[-2:])]
@@ -263,7 +263,7 @@ class Landscape(Frozen, ABC, eq=False):
         return self.in_motion(theta, HEADROOM)
 
     def better(self, moved: Array, weights: Array) -> Landscape | None:
-        """The landscape to repeat a move on whose end this one is not accurate at; None if it is."""
+        """A finer landscape on which to repeat a move, if this one is not accurate at its end; None if it is."""
         finer = self.in_motion(moved)
         return None if finer is self else finer
 

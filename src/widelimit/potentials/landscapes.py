@@ -30,8 +30,8 @@ from widelimit.problem.regularisers import Penalty
 def landscape(problem: Problem, reduced: bool = False, tolerance: float = 1e-10) -> Landscape:
     """V, U, psi, grad_psi and risk of a problem; ``.coordinates`` names the columns they expect.
 
-    reduced    in the coordinates a, b, r_1.. that the symmetry of the data leaves, instead of a, b, w_1..
-    tolerance  error allowed, in U relative to E σ*² (reduced), or in R (full): how many orders are summed
+    reduced    in the coordinates a, b, u_1.., r_1.. that the symmetry of the data leaves, instead of a, b, w_1..
+    tolerance  error allowed: of U, relative to E σ*² (reduced), or of R (full); it sets how many orders are summed
 
     >>> import widelimit as wl
     >>> line = wl.neurons.ridge("x")

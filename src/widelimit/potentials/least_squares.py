@@ -4,7 +4,7 @@
     R = Σ_q p_q (y_q − F_q)² + floor                   risk
     v_q = p_q (F_q − y_q)                              residual
     Ψ(θ) = Σ_q v_q Φ_q(θ)                              potential (V + ∫ U dρ)
-    max_v  −Σ_q (v_q y_q + v_q²/(2 p_q)) + floor/2     = ½ R at the residual v of F, less ⟨v, F⟩: the dual of ½ R
+    D(v) = −Σ_q (v_q y_q + v_q²/(2 p_q)) + floor/2     dual: ½ R ≥ D(v) + Σ_q v_q F_q, equal at the residual v of F
 
     Φ   features   (n, Q)      p   weights   (Q,)      y   labels   (Q,)
     floor          what no network can remove: the variance of the noise of the labels

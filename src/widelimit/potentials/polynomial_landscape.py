@@ -67,7 +67,7 @@ class PolynomialLandscape(FeatureLandscape, eq=False):
 
     @property
     def order(self) -> int:
-        """The first that is left out."""
+        """The first order that is left out."""
         return self.series.first_left_out
 
     def left_out(self, theta: Array) -> Array:

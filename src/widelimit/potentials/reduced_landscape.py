@@ -123,7 +123,7 @@ class ReducedLandscape(FeatureLandscape, eq=False):
 
     @property
     def order(self) -> int | None:
-        """The first that is left out, if the series is cut short where what is left may be seen."""
+        """The first order that is left out, if what is left out may exceed the tolerance; else None."""
         first = sum(self.orders[-1]) + 2
         if first <= LARGEST_ORDER or isinstance(self.sigma, Polynomial):
             return None

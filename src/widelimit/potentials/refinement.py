@@ -73,7 +73,7 @@ class Known(NamedTuple):
 class Refinement:
     """The way to another landscape; to JAX one is like any other, so that compiled functions do not see it.
 
-    make     makes it; None if there is none
+    make     () ↦ the other landscape, or None if there is none
     climbs   whether it takes the place of a landscape that is not accurate enough; the finest, and the one above a
              landscape whose nodes the user chose, only measures the error
     matters  whether the error can be above the tolerance, so that every risk is compared

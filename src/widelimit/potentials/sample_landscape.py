@@ -42,7 +42,7 @@ from widelimit.problem.data import DataLaw, Empirical
 from widelimit.problem.neurons import Custom, Linearised, Neuron, halves
 from widelimit.problem.regularisers import Penalty
 
-DRAW = 20_231  # seed of the draw that is descended on; what it reports on without a run is drawn from the next one
+DRAW = 20_231  # seed of the draw that is descended on; DRAW + 1 is that of the draw a risk outside of runs is taken on
 
 
 TRIED = 200  # values of D with which a neuron that fails is tried

@@ -6,7 +6,8 @@
 In finite dimension the landscape on nodes has every order of the radius at every node: some 10⁵ features for each
 neuron. Here nodes have the first order only, which is all that V sees, and the others, smaller by M_2 = 1/(d − κ), have
 Hermite polynomials of z in the place of nodes. What is missing of these is part of the error, like the nodes'.
-Public functions of a landscape have all digits of the nodes; multi_index(..., nodes=24) moves on them, too.
+Public functions of a landscape have all digits of the nodes; with multi_index(..., nodes=24) neurons move on the nodes
+too.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class SeriesLandscape(FeatureLandscape, eq=False):
 
     @property
     def order(self) -> int:
-        """The first that is left out."""
+        """The first order that is left out."""
         return self.series.first_left_out
 
     def left_out(self, theta: Array) -> Array:

@@ -143,7 +143,7 @@ class Function(Schedule):
         return self.function(t)
 
     def integral(self, t: float) -> float:
-        """clock(t), from many panels on, so that a narrow pulse is seen."""
+        """clock(t) by adaptive quadrature that begins with PANELS panels, so that a narrow pulse is seen."""
         return float(integrate(self._on_host, np.linspace(0.0, t, PANELS + 1)).values[0])
 
     def _on_host(self, times: np.ndarray) -> np.ndarray:

@@ -127,8 +127,10 @@ class Adaptive(Frozen, eq=False):
         return replace(self, flow=self.flow.on(land))
 
     def by(self, stiff: bool, size: int = 0) -> Adaptive:
-        """The same flow by the explicit or the implicit scheme, which knows no kinks narrower than it resolves; calls
-        are those of states of so many numbers."""
+        """The same flow by the explicit scheme, or by the implicit one, which sees no kink narrower than KINK · rtol.
+
+        size   how many numbers the state has, which limits the steps of a call
+        """
         floor = KINK * self.solver.rtol if stiff else 0.0
         solver = replace(self.solver, stiff=stiff, most=steps_per_call(stiff, size))
         return replace(self, flow=self.flow.floored(floor), solver=solver)
@@ -245,8 +247,8 @@ class SmoothPlan(Plan):
                 self.scheme.midway = None
 
     def _pace(self, now: Reached, before: np.ndarray, span: Span, taken: int) -> float:
-        """The mean step of the last call of so many steps in all, the shortest of all replicas, or give up; replicas
-        that were at the end before have no say."""
+        """The mean step of the last call, the shortest over the replicas that were not at the end before it. Gives up
+        after MAX_STEPS steps ``taken``, or where an implicit call got nowhere."""
         paces = (np.asarray(now.at) - before) / np.maximum(now.steps, 1)
         pace = float(np.min(paces, where=before < span.stop, initial=math.inf))
         if taken >= MAX_STEPS or (self.scheme.stiff and not pace > 0):

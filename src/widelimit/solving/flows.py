@@ -77,8 +77,8 @@ class Flow(Protocol):
         """The state back on its constraint."""
 
     def inside(self, state: State, before: State) -> State:
-        """The state after a step from another, with radii below 0 at the origin, and neurons that come too close to a
-        point where nothing can be followed at that point."""
+        """The state after a step from ``before``: radii below 0 are put at 0, and inner weights that came too close to
+        the apex w = 0 of a kink are put there (widelimit.dynamics.apex)."""
 
     def held(self, state: State, velocity: State) -> State:
         """A velocity without what would take radii at the origin below 0."""
@@ -87,7 +87,7 @@ class Flow(Protocol):
         """b ↦ (1 − ηJ)^{-1} b with J the derivative of the velocity."""
 
     def floored(self, floor: float) -> Self:
-        """The same flow on the landscape whose radii end at a floor."""
+        """The same flow, whose landscape sees radii below the floor as if they were at the floor."""
 
     def during(self, stretch: Stretch) -> Self:
         """The same flow with the rates of a stretch of time."""

@@ -168,14 +168,14 @@ class Run:
     falls       whether its risk can only fall as long as its step is small
     memory      what the dynamics chose on its way and goes on with, if it chooses anything
     notes       what the record shall say of the way it was solved; may grow as the run goes on
-    twin        a coarser or finer version of this run: how far its risk is from this one's counts as an error,
-    times       so many times
-    slopes      error, relative, of the landscape whose slopes it follows, up to which it is good enough; None if it
-                follows none
-    unknown     what else counts as one: NaN where what carries ρ has an error that nobody measures, else 0
+    twin        a coarser or finer version of this run; the error of the risk is the distance of the two risks
+    times       factor of that distance
+    slopes      relative error of V and U up to which the landscape whose slopes it follows counts as exact; None if it
+                follows no slopes
+    unknown     added to the error of the risk: NaN where that of the points or cells is not measured, else 0
     plan        how the state is moved from leg to leg, if it is; several runs may then be moved together
-    route       how ``advance`` uses the advance of the plan, where it is not the same
-    remark      its record ↦ what to say of a run that is done, empty if nothing; None if it never is anything
+    route       advance of the plan ↦ ``advance`` of the run; the identity if left out
+    remark      record ↦ advice on a run that is done, empty if there is none; None for a run that never has any
     """
 
     state: State
@@ -216,5 +216,5 @@ def require_no_noise(problem: Problem, method: object) -> None:
 
 
 def require_single(replicas: int | None, name: str) -> None:
-    """Refuse replicas of a dynamics that draws nothing."""
-    require(replicas is None, f"{name} draws nothing and has no replicas", replicas, "drop replicas")
+    """Refuse replicas of a limit, which draws no neurons."""
+    require(replicas is None, f"{name} is a limit: it draws no neurons and has no replicas", replicas, "drop replicas")

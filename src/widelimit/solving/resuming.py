@@ -3,7 +3,7 @@
     state_0, state_1, …     the leaves of the state and of what goes with it, in the order of JAX, if it was interrupted
     state_at                its time, of the last save or later
     state_midway_0, …       how far the solver of a flow had come from there, if it was between two calls
-    state_twin_at           the time of the state of its twin, if that was behind: the run then waits at ``state_at``
+    state_twin_at           the time of the state of its twin, if that had left the last save
     state_twin_midway_0, …  how far the solver of the twin had come from there
 
 Every dynamics goes from save to save, between saves from leg to leg, and an adaptive flow from call to call in a leg.
@@ -34,7 +34,7 @@ TWIN_AT, TWIN_MIDWAY = f"{PREFIX}twin_at", f"{PREFIX}twin_midway_"
 
 
 class Behind(NamedTuple):
-    """Where the twin of a run is while the run waits for it: the time of its state, and how far beyond it has come."""
+    """Where a twin that has left the last save is: the time of its state, and how far beyond it its solver has come."""
 
     at: float
     midway: Midway | None
@@ -47,10 +47,10 @@ class Stand(NamedTuple):
     memory  its choices, None if it makes none
     twin    what its twin holds, None without one
     strayed how far its risk may have strayed
-    saves   how many are behind it
+    saves   how many there are so far
     at      the time of the state: that of the last save, or later
     midway  how far beyond it a flow has come, None if not at all
-    behind  where its twin is on the way there, None if it stands at the last save
+    behind  where its twin is since it left the last save, None if it is still there
     """
 
     state: State

@@ -63,7 +63,7 @@ class SchemeChoice:
         """The one a run of n neurons begins with."""
         coupled = land.coupled(n)
         few = coupled <= MOST_COUPLED
-        wanted = f"an implicit solver needs neurons that meet in at most {MOST_COUPLED} numbers"
+        wanted = f"stiff=True needs neurons coupled through at most {MOST_COUPLED} numbers (features, or n D)"
         require(few or not solver.stiff, wanted, coupled, "use coordinates='reduced', or drop stiff")
         begins = bool(solver.stiff)
         return cls(begins, few and solver.stiff is not False, waits=int(begins), cost=land.implicit_cost(n))

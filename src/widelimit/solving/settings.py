@@ -24,7 +24,7 @@ class Settings(Value):
     save      how many equally spaced times to save at, or a list of times (t_end is always saved)
     replicas  how many independent runs, stacked on the dimension "replica" (one if left out); the first is the run
               without replicas
-    keep      neurons saved over time in "reduced" or "full" coordinates (the last ones are always kept in full)
+    keep      neurons saved over time in "reduced" or "full" coordinates (the last ones in those the run moved them in)
     """
 
     t_end: float = field(kw_only=True)

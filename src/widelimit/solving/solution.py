@@ -4,7 +4,7 @@ risk     (time)                       R(ρ_t)
 risk_error  (time)                    how far it may be off
 theta    (time, neuron, coordinate)   the neurons, in reduced coordinates unless asked otherwise
 weights  (neuron)
-final    (neuron, full coordinate)    the last neurons in the coordinates the dynamics ran in
+final    (neuron, final_coordinate)   the last neurons in the coordinates the dynamics ran in
 
 With replicas, risk, theta and final have a first dimension "replica". A density has instead of neurons
 
@@ -92,9 +92,10 @@ class Solution:
     def error(self) -> np.ndarray:
         """How far the risk may be off, (time,), or (replica, time); NaN where that was not measured.
 
-        It covers the nodes, orders and draws that stand for the data law, those that were descended on by a twin on
-        half as many, and the points, cells or steps that carry the limit, which need ``check`` of the method: without
-        it the error is NaN. It does not cover the step of SGD and GD, which is part of what they are.
+        It covers the nodes, orders and draws that stand for the data law, slopes that are not exact, and the points,
+        cells or steps that carry the limit: these need ``check`` of the method, without which the error is NaN. Draws
+        that neurons descend on count by the distance to a run on half as many. The step of SGD and GD does not count:
+        it is part of what they are.
         """
         return self.dataset["risk_error"].values if "risk_error" in self.dataset else np.full_like(self.risk, np.nan)
 
@@ -144,8 +145,8 @@ class Solution:
 
     @property
     def advice(self) -> str:
-        """What to do about an outcome other than "done", or about a step that is or looks too large, be it for d alone;
-        else empty."""
+        """What to do about an outcome other than "done"; of a run that is done, about a step longer than the run, one
+        that lets the risk end above its start, or one of SGD that is stable but large for d; else empty."""
         return self.dataset.attrs["advice"]
 
     @property

@@ -1,4 +1,5 @@
-"""A coarser or finer run that goes along with another: how far its risk is from that one's counts as an error.
+"""The twin of a run: the same run, coarser or finer, that goes along with it. The distance of the two risks counts as
+the error of the run.
 
     the run     from save to save
     its twin    the same way, on another core: it sets out when the run comes back from its first compiled call, since
@@ -50,12 +51,12 @@ Found = tuple[State, np.ndarray] | None  # the state at the end of a passage and
 class Twin:
     """The twin of a run.
 
-    run     of its own
-    times   its distance counts so many times
-    book    of its states, on the landscape that the run reports on
-    mesh    over which it is spread, if it is
-    beside  whether it moves at the same time
-    keep    told where both stand whenever the twin pauses while the run waits for it
+    run     the coarser or finer run itself
+    times   factor from the distance of the two risks to the error
+    book    recorder that takes its risk, on the landscape that the first run reports on
+    mesh    of the devices over which it is spread, None for one device
+    beside  whether it moves at the same time as the first run, on another core
+    keep    called with a checkpoint of both whenever the twin pauses while the first run waits for it
     """
 
     run: Run

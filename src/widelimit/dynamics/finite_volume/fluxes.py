@@ -60,7 +60,7 @@ def terrain_of(land: FeatureLandscape, grid: Grid, beta: float | None) -> Terrai
 
 
 def mean_features(terrain: Terrain, masses: Array) -> Array:
-    """F, (Q,)."""
+    """∫ Φ dρ, (Q,)."""
     return masses.ravel() @ terrain.features
 
 

@@ -44,7 +44,7 @@ def diagnose(
 ) -> Verdict:
     """What training did to a module: lazy, intermediate or feature learning, and the numbers that say so.
 
-    before, after   modules of one architecture, or state dictionaries of the other one's module
+    before, after   two modules of one architecture, or a module and a state dictionary of that architecture
     batch           inputs, samples along the first axis: a tensor or an array, or a tuple of them for a module with
                     several inputs; a few hundred samples are enough
     labels          (B,) or (B, outputs) for ``aligned``; whole numbers are classes if there are several outputs;

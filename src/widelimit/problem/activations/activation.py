@@ -31,7 +31,7 @@ class Activation(Value, ABC):
 
     @property
     def parity(self) -> int:
-        """1 where σ is even, −1 where it is odd, 0 where it is neither or nothing is known; of a form."""
+        """1 where σ is even, −1 where it is odd, 0 where it is neither or nothing is known; ask it of the `form`."""
         return 0
 
     @property

@@ -13,9 +13,9 @@ cut, each an eighth of the next, down to 10⁻⁶ of the axis, and parts of them
 it would have too many points: what is missed there is found along the direction of each neuron,
 widelimit.potentials.thin_layers.
 
-Unless their number is given, the points of each axis are doubled until E y and E y² no longer change, and are those of
-random points as far as these know them, so that the labels are resolved; whether features are, too, is for a landscape
-to see, which compares two laws.
+Unless their number is given, the points of each axis are doubled until E y and E y² no longer change and, with two or
+three axes, agree with those of random points within their standard errors: the labels are then resolved. Whether
+features are resolved too is seen by a landscape, which compares two laws.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Empirical(OfArrays, DataLaw, eq=False):
     """A finite data set: one row of x (M, d) and one label of y (M,) for each example.
 
     replacement   whether SGD draws rows with replacement, or goes through a new random order in every epoch
-    source        the call of the file it was read from, if it was
+    source        (key, value) pairs of the table in a spec file that reads these rows; empty for rows from memory
 
     >>> empirical([[0.0, 1.0], [1.0, 0.0]], [1, -1]).d
     2

@@ -151,7 +151,7 @@ class Radial:
 
     @property
     def grown(self) -> float:
-        """λ w of the squares, or λ: half of what bounds ∂_x² λv/r²."""
+        """λ times the weight of |w|²/2, or λ for other regularisers: |∂_x² λv| ≤ 2 · `grown` · r²."""
         v, ridge = self.land.penalty.regulariser, float(self.land.penalty.ridge)
         return ridge * (v.w if isinstance(v, Squares) else 1.0)
 

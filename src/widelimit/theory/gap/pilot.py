@@ -116,7 +116,7 @@ class Trials:
         return self._beside_the_limit(n, step, runs, seed, together=False)[1]
 
     def pilot(self, n: int, step: float, runs: int, seed: int) -> PilotRuns | None:
-        """SGD and the particle flow on one coupling, beside the limit; None if SGD diverges or follows nothing."""
+        """SGD and the particle flow on one coupling; None if SGD diverges, or its gap exceeds the risk of the limit."""
         flow, sgd = self._beside_the_limit(n, step, runs, seed, together=True)
         if flow is None:
             return None

@@ -8,7 +8,7 @@
 
 Both start from the same neurons; with a step both see the same samples, without one both are flows. As the scale α
 grows at a fixed horizon and a fixed first residual, moved ~ 1/α, apart ~ 1/α² and missed = O(1/α). A paired start does
-better: what is of second order in θ − θ⁰ has one sign for a neuron and the other for its twin, and missed ~ 1/α².
+better: what is of second order in θ − θ⁰ has one sign for a neuron, the other for its partner −a, and missed ~ 1/α².
 """
 
 from __future__ import annotations
