@@ -4,7 +4,10 @@ import io
 import json
 import math
 import re
+import threading
+import time
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +15,9 @@ import xarray as xr
 from rich.console import Console
 
 import widelimit as wl
-from widelimit.solving import adaptive, progress
+from widelimit.dynamics import sgd
+from widelimit.dynamics.solve import DYNAMICS
+from widelimit.solving import adaptive, driver, progress, recorder
 from widelimit.solving.settings import save_times
 
 LINEAR = wl.activations.polynomial([0.0, 1.0])
@@ -211,6 +216,47 @@ def test_an_interrupt_keeps_the_solution_so_far(at):
     got = caught.value.solution
     assert got.outcome == "interrupted" and isinstance(caught.value, KeyboardInterrupt)
     assert len(got.times) == len(got.dataset["radius"]) == at - 1
+
+
+@pytest.mark.parametrize("method", [METHOD, wl.GD(4, 0.01)], ids=["SGD", "GD"])
+def test_the_risk_of_a_save_is_found_while_the_run_goes_on(method, monkeypatch):
+    """On another thread, at any pace: the record is that of a run which waits for it."""
+    find, threads = recorder.OfNeurons.risk, set()
+
+    def late(self, state):
+        threads.add(threading.current_thread())
+        time.sleep(0.01)
+        return find(self, state)
+
+    monkeypatch.setattr(recorder.OfNeurons, "risk", late)
+    beside = wl.solve(problem(), method, 0.2, seed=3, save=5)
+    assert len(threads) == 1 and threading.main_thread() not in threads
+    monkeypatch.setattr(driver, "all_finite", lambda state: False)  # then it waits
+    in_turn = wl.solve(problem(), method, 0.2, seed=3, save=5)
+    for name in ("risk", "risk_error", "theta"):
+        np.testing.assert_array_equal(beside.dataset[name], in_turn.dataset[name])
+
+
+def test_an_interrupt_right_after_a_save_keeps_it(monkeypatch):
+    """Also where its risk is still being found."""
+    passed, begins = [], sgd.ready
+
+    def ready(*arguments):
+        run = begins(*arguments)
+
+        def advance(state, start, stop, tick):
+            if start >= 0.1:
+                passed.append(start)
+                raise KeyboardInterrupt
+            return run.advance(state, start, stop, tick)
+
+        return replace(run, advance=advance)
+
+    monkeypatch.setitem(DYNAMICS, wl.SGD, ready)
+    with pytest.raises(wl.Interrupted) as caught:
+        wl.solve(problem(), METHOD, 0.2, seed=3, save=5)
+    assert passed == [0.1]
+    np.testing.assert_allclose(caught.value.solution.times, [0, 0.05, 0.1], atol=1e-15)
 
 
 def test_the_bar_says_compiling_until_the_first_compiled_call_is_back(monkeypatch):

@@ -1,12 +1,18 @@
-"""One driver for every dynamics: time, saving, observing, progress, outcome."""
+"""One driver for every dynamics: time, saving, observing, progress, outcome.
+
+Where nothing waits for the risk of a save (fixed steps, one device) it is found on another core while the run goes on.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
 import numpy as np
@@ -17,6 +23,7 @@ from widelimit import __version__
 from widelimit.arguments import functions_of
 from widelimit.errors import Diverged, GaveUp, InputError, Interrupted, Stopped, require
 from widelimit.frozen import Value
+from widelimit.potentials.chunks import all_finite
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
 from widelimit.solving.devices import at_work, spread
@@ -94,41 +101,76 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
         at_work(request.mesh),
         progress_bar(request.progress, request.name, settings.t_end) as bar,
         twin_of(run, book, request.mesh, keep) as twin,
+        ThreadPoolExecutor(1) as aside,
     ):
-        here = begun(run, twin, book, before)
+        here, passed = begun(run, twin, book, before), None
+        beside = run.plan is not None and run.memory is None and twin is None and request.mesh is None
+
+        def settle() -> None:
+            nonlocal here, passed
+            if passed is None:
+                return
+            (passage, memory, found), passed = passed, None
+            t, moved, risk = passage.stop, passage.state, found()
+            if not is_possible(book, moved, risk):
+                raise BlownUp
+            there = here._replace(state=moved, memory=memory, at=t, midway=None)
+            held = None if twin is None else twin.met(there, risk)
+            off = strayed(request.problem, run, book, here.strayed, passage)
+            book.save(t, moved, risk, run.unknown + off.sum + (0.0 if held is None else held.away))
+            here = Stand(moved, memory, held, off, here.saves + 1, t)
+            if t < settings.t_end:
+                keep(here)
 
         def tick(t: float, state: State | None = None) -> None:
             bar(t)
             if state is not None:
+                settle()
                 now = here._replace(state=state, memory=recalled(run), at=t, midway=midway_of(run))
                 keep(now if twin is None else twin.at(now))
-            if twin is not None:
-                twin.goes()
 
         try:
+            now = book.saves.times[-1] if here.saves else 0.0
             for t in times_of(settings, run)[here.saves :]:
-                now = book.saves.times[-1] if here.saves else 0.0
                 if twin is not None:
                     twin.sets_out(here, now, t)
-                moved = run.advance(here.state, here.at, t, tick) if t > here.at else here.state
-                risk = book.risk(moved)
-                if not is_possible(book, moved, risk):
-                    outcome, advice = "diverged", run.advice
-                    break
-                there = here._replace(state=moved, memory=recalled(run), at=t, midway=None)
-                held = None if twin is None else twin.met(there, risk)
-                off = strayed(request.problem, run, book, here.strayed, Passage(now, t, moved, settings.t_end))
-                book.save(t, moved, risk, run.unknown + off.sum + (0.0 if held is None else held.away))
-                here = Stand(moved, recalled(run), held, off, here.saves + 1, t)
-                if t < settings.t_end:
-                    keep(here)
-            advice = advice or closing_advice(request, run, book)
+                at, state = (here.at, here.state) if passed is None else (now, passed.passage.state)
+                moved = run.advance(state, at, t, tick) if t > at else state
+                settle()
+                found = aside.submit(book.risk, moved).result if beside else partial(book.risk, moved)
+                passed = Passed(Passage(now, t, moved, settings.t_end), recalled(run), found)
+                if not beside or not all_finite(moved):
+                    settle()
+                now = t
+            settle()
+            advice = closing_advice(request, run, book)
+        except BlownUp:
+            outcome, advice = "diverged", run.advice
         except GaveUp as reason:
             outcome, advice = "stopped", str(reason)
         except KeyboardInterrupt:
             outcome = "interrupted"
-            book.cut(here.saves)  # it may have come in the middle of a save
+            with suppress(BlownUp, KeyboardInterrupt):
+                settle()  # the save that was passed
+            book.cut(here.saves)  # it may have come in the middle of one
     return told_of(record(here, outcome, advice), request)
+
+
+class Passed(NamedTuple):
+    """A save that was passed, whose risk is still to be known.
+
+    passage  from the save before it
+    memory   what the run had chosen there
+    risk     finds it, or waits for it
+    """
+
+    passage: Passage
+    memory: State
+    risk: Callable[[], np.ndarray]
+
+
+class BlownUp(Exception):
+    """The risk of a save is not that of a run under way."""
 
 
 class _Checkpoints:

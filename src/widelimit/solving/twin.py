@@ -2,19 +2,19 @@
 the error of the run.
 
     the run     from save to save
-    its twin    the same way, on another core: it sets out when the run comes back from its first compiled call, since
-                both need the same ones, and the run waits for it at the save
+    its twin    the same way, on another core; the run waits for it at the save
 
-Where that cannot be, on a mesh of devices or where no plan moves them, the twin sets out when the run has arrived. Each
+Where that cannot be, on a mesh of devices or where no plan moves them, the twin moves when the run has arrived. Each
 has its own state and choices, so that the numbers of both do not depend on who is ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Event
 from typing import NamedTuple
 
@@ -22,7 +22,6 @@ import numpy as np
 from jax.sharding import Mesh
 
 from widelimit.errors import GaveUp
-from widelimit.solving.devices import at_work
 from widelimit.solving.protocol import Run, State
 from widelimit.solving.recorder import Recorder, recorder
 from widelimit.solving.resuming import Behind, Stand, midway_of, recalled
@@ -54,7 +53,6 @@ class Twin:
     run     the coarser or finer run itself
     times   factor from the distance of the two risks to the error
     book    recorder that takes its risk, on the landscape that the first run reports on
-    mesh    of the devices over which it is spread, None for one device
     beside  whether it moves at the same time as the first run, on another core
     keep    called with a checkpoint of both whenever the twin pauses while the first run waits for it
     """
@@ -62,13 +60,11 @@ class Twin:
     run: Run
     times: float
     book: Recorder
-    mesh: Mesh | None
     beside: bool
     keep: Callable[[Stand], None]
     _paused: tuple[Held, Behind] | None = None
     _there: Stand | None = None
-    _going: Future[Found] | None = None
-    _may_go: Event = field(default_factory=Event)
+    _found: Callable[[], Found] | None = None
     _left: Event = field(default_factory=Event)
     _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
@@ -80,14 +76,8 @@ class Twin:
     def sets_out(self, here: Stand, start: float, stop: float) -> None:
         """Begin the passage from the last save, where both stand, to the next."""
         self._paused = self._there = None
-        if not self.beside:
-            self._may_go.clear()
-        self._going = self._aside.submit(self._moved, here, start if here.behind is None else here.behind.at, stop)
-
-    def goes(self) -> None:
-        """The run has made a call."""
-        if self.beside:
-            self._may_go.set()
+        passage = partial(self._moved, here, start if here.behind is None else here.behind.at, stop)
+        self._found = self._aside.submit(passage).result if self.beside else passage
 
     def at(self, here: Stand) -> Stand:
         """Where the run stands, with its twin where that paused last."""
@@ -96,10 +86,9 @@ class Twin:
     def met(self, there: Stand, risk: np.ndarray) -> Held:
         """What it holds at the end of the passage, where the run waits, whose risk is known; a twin whose solver gave
         up tells no error."""
-        assert self._going is not None
+        assert self._found is not None
         self._there = there
-        self._may_go.set()
-        found, held = self._going.result(), there.twin
+        found, held = self._found(), there.twin
         if found is None:
             return held._replace(away=np.full_like(risk, np.nan))
         distance = self.times * np.abs(found[1] - risk)
@@ -108,12 +97,10 @@ class Twin:
     def leaves(self) -> None:
         """The run has ended: so does the twin, at its next pause."""
         self._left.set()
-        self._may_go.set()
         self._aside.shutdown(wait=False)
 
     def _moved(self, here: Stand, start: float, stop: float) -> Found:
-        """The passage itself, on a thread of its own."""
-        self._may_go.wait()
+        """The passage itself."""
         held = here.twin
         if np.isnan(held.away).any():
             return None
@@ -126,12 +113,11 @@ class Twin:
                 if self._there is not None:
                     self.keep(self.at(self._there))
 
-        with at_work(self.mesh):
-            try:
-                state = self.run.advance(held.state, start, stop, tick) if stop > start else held.state
-            except GaveUp:
-                return None
-            return state, self.book.risk(state)
+        try:
+            state = self.run.advance(held.state, start, stop, tick) if stop > start else held.state
+        except GaveUp:
+            return None
+        return state, self.book.risk(state)
 
 
 @contextmanager
@@ -141,7 +127,7 @@ def twin_of(run: Run, book: Recorder, mesh: Mesh | None, keep: Callable[[Stand],
         yield None
         return
     view = replace(run.twin.view, land=book.view.land)  # both report on the same draws
-    twin = Twin(run.twin, run.times, recorder(view, book.saves), mesh, run.plan is not None and mesh is None, keep)
+    twin = Twin(run.twin, run.times, recorder(view, book.saves), run.plan is not None and mesh is None, keep)
     try:
         yield twin
     finally:
