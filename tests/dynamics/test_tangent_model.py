@@ -9,6 +9,7 @@ import pytest
 from scipy.linalg import expm
 
 import widelimit as wl
+from widelimit.potentials.tangent_landscape import tangent_landscape
 from widelimit.solving.streams import stream
 
 ROWS = np.random.default_rng(1).normal(size=(7, 3))
@@ -104,3 +105,16 @@ def test_replicas_are_single_runs():
 def test_misuse_is_answered_in_one_sentence(bad, sentence):
     with pytest.raises(wl.InputError, match=sentence):
         bad()
+
+
+def test_a_linearised_network_at_its_start_is_as_uncertain_as_the_network_itself():
+    """In three dimensions orders are left out; they count in its risk, its slopes and the path of its flow."""
+    relu = wl.neurons.ridge("relu", outer="trained")
+    case = wl.Problem(wl.data.gaussian_classes(3, 0.8), relu, wl.initial.gaussian(1.0, a=1.0))
+    land, theta, weights = wl.landscape(case, reduced=True), jnp.array([[1.0, 0.5], [-2.0, 1.5]]), jnp.full(2, 0.5)
+    own = land.errors_at(theta, weights)
+    found = tangent_landscape(case, reduced=True).errors_at(jnp.concatenate([theta, theta], axis=1), weights)
+    assert found.risk == pytest.approx(own.risk, rel=1e-9) and own.risk > 1e-7
+    np.testing.assert_allclose(found.gradient[:, :2], own.gradient, rtol=1e-6)
+    errors = wl.solve(case, wl.TangentFlow(8, "reduced"), 0.2, save=3).error
+    assert np.all(np.diff(errors) > 0)

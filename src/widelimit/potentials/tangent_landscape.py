@@ -19,10 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from widelimit.potentials.beyond_rules import Lost
 from widelimit.potentials.chunks import each
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
-from widelimit.potentials.polynomial_landscape import PolynomialLandscape
 from widelimit.potentials.refinement import Refinement
 from widelimit.potentials.sample_landscape import SampleLandscape, sample_landscape
 from widelimit.problem.neurons import Linearised, Neuron, halves
@@ -56,12 +56,23 @@ class TangentLandscape(FeatureLandscape, eq=False):
         """The landscape of some of the nodes."""
         return replace(super().on_nodes(nodes), base=self.base.on_nodes(nodes))
 
-    def risk_error_of(self, points: Array, weights: Array) -> Array:
-        """That of the nodes; that of the orders left out as the network has it at its start."""
-        found = super().risk_error_of(points, weights)
-        if not isinstance(self.base, PolynomialLandscape):
-            return found
-        return found + self.base.risk_error_of(halves(points)[1], weights)
+    def lost(self, theta: Array) -> Lost:
+        """That of the network at its start."""
+        return self.base.lost(halves(theta)[1])
+
+    @property
+    def order(self) -> int | None:
+        """The first order that is left out, of the network itself."""
+        return self.base.order
+
+    def left_out(self, theta: Array) -> Array:
+        """What the orders left out may add to U, as the network has it at its start, (n, n)."""
+        return self.base.left_out(halves(theta)[1])
+
+    def left_out_of_slopes(self, pairs: np.ndarray, points: Array, weights: Array) -> np.ndarray:
+        """What they may add to ∇Ψ, (n, 2D): θ⁰ has no slope."""
+        start = halves(points)[1]
+        return np.pad(self.base.left_out_of_slopes(pairs, start, weights), ((0, 0), (0, start.shape[1])))
 
 
 def tangent_landscape(problem: Problem, reduced: bool) -> TangentLandscape | SampleLandscape:
