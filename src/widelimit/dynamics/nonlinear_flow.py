@@ -27,7 +27,7 @@ from jax import Array
 from widelimit.dynamics.apex import Apex, apex_of
 from widelimit.dynamics.mean_field import TIMES_NOISY
 from widelimit.dynamics.methods import NonlinearFlow
-from widelimit.dynamics.particle_flow import Interacting, Kicked, kicked, require_explicit, step_normals, too_large
+from widelimit.dynamics.particle_flow import Interacting, kicked, require_explicit, step_normals, too_large
 from widelimit.dynamics.rules import Rules, rules_of
 from widelimit.frozen import Frozen
 from widelimit.potentials.curvature import inverted
@@ -37,7 +37,7 @@ from widelimit.potentials.refinement import MOVING
 from widelimit.problem.problem import Problem
 from widelimit.solving.adaptive import NOT_FINITE, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
-from widelimit.solving.flows import HalfKick, NoiseGrid, Solve, noisy_legs
+from widelimit.solving.flows import HalfKick, NoiseGrid, Solve, Splitting, noisy_legs
 from widelimit.solving.placement import halved_points, initial_neurons, initial_points
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan
@@ -98,13 +98,13 @@ class Passive(Frozen, eq=False):
 
     def normals(self, keys: State, step: Array, state: State) -> State:
         """The normals of a step of the noise, those of the tracers shared with GD."""
-        one = partial(_step_normals, step)
+        one = partial(step_normals, step)
         tracers = (one if keys[1].ndim == 0 else jax.vmap(one))(keys[1], state[1])
         return self.limit.normals(keys[0], step, state[0]), tracers
 
     def kick(self, keys: State, at: HalfKick, state: State, rest: State) -> tuple[State, State]:
         """Points and tracers after a half kick, each from its own random stream."""
-        one = partial(_kicked, self.rules, at)
+        one = partial(kicked, self.rules, at)
         tracers, left = (one if keys[1].ndim == 0 else jax.vmap(one))(keys[1], state[1], rest[1])
         points, other = self.limit.kick(keys[0], at, state[0], rest[0])
         return (points, tracers), (other, left)
@@ -138,14 +138,6 @@ class Passive(Frozen, eq=False):
         return replace(self, limit=self.limit.on(land))
 
 
-def _step_normals(step: Array, key: Array, theta: Array) -> Array:
-    return step_normals(key, step, theta)
-
-
-def _kicked(rules: Rules, at: HalfKick, key: Array, theta: Array, rest: Array) -> Kicked:
-    return kicked(rules, key, at, theta, rest)
-
-
 def ready(method: NonlinearFlow, problem: Problem, seed: int, replicas: int | None) -> Run:
     """N tracers drawn from ρ_0, and points placed on it that carry the limit."""
     theta = initial_neurons(problem, seed, method.n, method.coordinates == "reduced", replicas)
@@ -176,11 +168,12 @@ def _in_the_field_of(carriers: tuple[Array, Array], method: NonlinearFlow, probl
     of_points, of_tracers = (rules_of(problem, kind) for kind in (True, reduced))
     limit = Interacting(landscape(problem, reduced=True), of_points, weights, apex_of(problem, of_points.columns))
     flow = Passive(limit, of_tracers, apex_of(problem, of_tracers.columns))
+    splitting = Splitting(flow)
     solver, step = Solver(method.rtol, method.atol, method.stiff), method.noise_step
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
         if problem.is_noisy:
-            return noisy_legs(flow, problem, NoiseGrid(step, method.substeps), start, stop)
+            return noisy_legs(splitting, problem, NoiseGrid(step, method.substeps), start, stop)
         return smooth_legs(flow, problem, solver, start, stop)
 
     view = view_neurons(landscape(problem, reduced), jnp.full(method.n, 1 / method.n), lambda state: state[1])

@@ -33,7 +33,7 @@ from widelimit.potentials.refinement import MOVING
 from widelimit.problem.problem import Problem
 from widelimit.solving.adaptive import NOT_FINITE, SmoothPlan, Solver, smooth_legs
 from widelimit.solving.clock import Stretch, whole_steps
-from widelimit.solving.flows import HalfKick, NoiseGrid, Solve, noisy_legs
+from widelimit.solving.flows import HalfKick, NoiseGrid, Solve, Splitting, noisy_legs
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.protocol import Run, view_neurons
 from widelimit.solving.replicas import Leg, Plan, mapping_of
@@ -78,11 +78,11 @@ class Interacting(Frozen, eq=False):
 
     def normals(self, key: Array, step: Array, theta: Array) -> Array:
         """The normals of a step of the noise, those of GD."""
-        return step_normals(key, step, theta)
+        return step_normals(step, key, theta)
 
     def kick(self, key: Array, at: HalfKick, theta: Array, rest: Array) -> Kicked:
         """The neurons after a half kick."""
-        return kicked(self.rules, key, at, theta, rest)
+        return kicked(self.rules, at, key, theta, rest)
 
     def retract(self, theta: Array) -> Array:
         """The neurons back on the sphere, if they live there."""
@@ -111,12 +111,12 @@ class Interacting(Frozen, eq=False):
         return replace(self, land=land)
 
 
-def step_normals(key: Array, step: Array, theta: Array) -> Array:
+def step_normals(step: Array, key: Array, theta: Array) -> Array:
     """g of a step of the noise: what `Rules.kick` draws in the same step of GD and SGD."""
     return jax.random.normal(jax.random.fold_in(key, step), theta.shape, theta.dtype)
 
 
-def kicked(rules: Rules, key: Array, at: HalfKick, theta: Array, rest: Array) -> Kicked:
+def kicked(rules: Rules, at: HalfKick, key: Array, theta: Array, rest: Array) -> Kicked:
     """Neurons after a half kick, and what it leaves of the normals of the step."""
     own = jax.random.fold_in(jax.random.fold_in(key, at.step), at.number)
     g = at.normals(own, rest)
@@ -154,9 +154,10 @@ def smooth_run(flow: Interacting, problem: Problem, solver: Solver, theta: Array
 
 def noisy_run(flow: Interacting, problem: Problem, grid: NoiseGrid, theta: Array, keys: Array) -> Run:
     """Weighted particles with noise, ready for the driver; one key, or those of all replicas (R,)."""
+    splitting = Splitting(flow)
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
-        return noisy_legs(flow, problem, grid, start, stop)
+        return noisy_legs(splitting, problem, grid, start, stop)
 
     replicas, step = len(keys) if keys.ndim else None, grid.step
     plan = Plan(legs, keys, replicas, mapping_of(theta), flow.land, flow.weights)

@@ -13,6 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ ON_CELLS = 1e-5  # the same at centres of cells: well below the error of the cel
 HEADROOM = 10.0  # a landscape is certified with this much to spare where a move begins, so that neurons may move
 SAFETY = 3.0  # times the difference: a series that converges slowly gains less than half of its error
 ROUNDING = 2e-12
+MAKING = RLock()
 REMEMBERED = 8  # measures of a landscape: those of a run and its twin at the ends of a move
 
 
@@ -83,14 +85,19 @@ class Refinement:
         self.make, self.climbs, self.matters = make, climbs, matters
         self._known: deque[Known] = deque(maxlen=REMEMBERED)
 
-    @cached_property
+    @property
     def landscape(self) -> Landscape | None:
-        """The other landscape, made when it is first asked for."""
+        """The other landscape, made when it is first asked for, once for all threads."""
+        with MAKING:
+            return self._made
+
+    @cached_property
+    def _made(self) -> Landscape | None:
         return self.make()
 
     def once(self, measure: Measured, land: Landscape, theta: Array) -> float:
         """A measure of a landscape, the other one and θ, found once for an array that is asked about again."""
-        for known in tuple(self._known):  # a run and its twin may both be here
+        for known in self._known.copy():  # a run and its twin may both be here
             if known.land() is land and known.theta() is theta:
                 return known.found
         found = float(measure(land, self.landscape, theta))

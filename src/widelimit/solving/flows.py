@@ -145,11 +145,11 @@ class NoiseGrid(NamedTuple):
     substeps: int
 
 
-def noisy_legs(flow: Flow, problem: Problem, grid: NoiseGrid, start: float, stop: float) -> Iterator[Leg]:
+def noisy_legs(flow: Splitting, problem: Problem, grid: NoiseGrid, start: float, stop: float) -> Iterator[Leg]:
     """The legs of a flow with noise: some steps of the splitting scheme each."""
     clock, step = problem.schedule.integral, grid.step
     for chunk in chunks(start, stop, step, STEPS_PER_CALL):
         readings = [clock(k * step) for k in (*range(chunk.first, chunk.last), chunk.end)]
         covered = np.zeros(STEPS_PER_CALL)
         covered[: chunk.last - chunk.first] = np.diff(readings)
-        yield Leg(Splitting(flow), NoisySteps(chunk, step, covered, grid.substeps), chunk.end * step)
+        yield Leg(flow, NoisySteps(chunk, step, covered, grid.substeps), chunk.end * step)

@@ -13,7 +13,7 @@ are not longer than explicit ones at the edge of stability, STABLE/Λ, by more t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jax import Array
 
@@ -28,6 +28,17 @@ STABLE = 3.3  # hΛ up to which Tsit5 is stable
 LIMITED = 2.0
 MANY = 20_000  # steps still to go at which the implicit scheme is tried whatever holds the explicit one back
 MOST_COUPLED = 3000
+
+
+class Choices(NamedTuple):
+    """What a `SchemeChoice` goes on with, in its words."""
+
+    stiff: bool
+    open: bool
+    pace: float
+    waits: int
+    pause: int
+    step: Array | float
 
 
 @dataclass
@@ -68,11 +79,11 @@ class SchemeChoice:
         begins = bool(solver.stiff)
         return cls(begins, few and solver.stiff is not False, waits=int(begins), cost=land.implicit_cost(n))
 
-    def recall(self) -> tuple[bool, bool, float, int, int, Array | float]:
+    def recall(self) -> Choices:
         """The choice at the moment."""
-        return self.stiff, self.open, self.pace, self.waits, self.pause, self.step
+        return Choices(self.stiff, self.open, self.pace, self.waits, self.pause, self.step)
 
-    def restore(self, choices: tuple[bool, bool, float, int, int, Array | float]) -> None:
+    def restore(self, choices: Choices) -> None:
         """Go on with an earlier choice."""
         self.stiff, self.open, self.pace, self.waits, self.pause, self.step = choices
 

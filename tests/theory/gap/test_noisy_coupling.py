@@ -24,10 +24,10 @@ def problem(d=12, **more):
 def test_half_kicks_are_independent_normals_with_the_sum_of_the_step(substeps):
     """Their mean over √(2m) is the g of GD; as numbers they pass for standard normals, uncorrelated."""
     rules, key, start = rules_of(problem(d=3, beta=4.0), False), stream(0, "noise"), np.zeros((4000, 3))
-    g = step_normals(key, 5, start)
+    g = step_normals(5, key, start)
     rest, pieces = np.sqrt(2 * substeps) * g, []
     for i in range(2 * substeps):
-        moved, left = kicked(rules, key, HalfKick(5, i, 2 * substeps - i, 0.0, 0.25), start, rest)
+        moved, left = kicked(rules, HalfKick(5, i, 2 * substeps - i, 0.0, 0.25), key, start, rest)
         pieces.append(np.asarray(moved).ravel())  # √(4 Δ/β) = ½
         rest = left
     pieces = 2 * np.stack(pieces)
