@@ -46,14 +46,13 @@ class ComplexityCommand:
 
 
 def _picture(found: Complexity, folder: Path) -> Path:
-    from widelimit.interfaces.canvas import Look, Page
+    from widelimit.interfaces.canvas import Look, Page, save_picture
     from widelimit.interfaces.complexity_figures import complexity_figure
-    from widelimit.solving.whole_files import write_whole
 
     look = Look()
     with look.context():
         picture = complexity_figure(found, Page(look))
-    return write_whole(folder / "complexity.png", lambda path: picture.savefig(path, dpi=150, format="png"))
+    return save_picture(picture, folder / "complexity.png")
 
 
 def print_complexity(found: Complexity, picture: Path) -> None:

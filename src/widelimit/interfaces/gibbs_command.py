@@ -131,6 +131,7 @@ def _finite(value: float) -> float | None:
 def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: str | None) -> list[str]:
     """Write the law and the picture, and list what is in the folder."""
     from widelimit.experiments.launch import LAW, LAW_FIGURE, SPEC
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
     from widelimit.interfaces.noise_figures import is_on_a_grid
     from widelimit.solving.whole_files import write_whole
@@ -146,7 +147,7 @@ def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: s
     drawn = done if any(map(is_on_a_grid, done)) else begun
     if any(map(is_on_a_grid, drawn)):
         picture = figure(where_it_rests(spec, law, drawn), *drawn, coordinate=coordinate)
-        files.append(write_whole(folder / LAW_FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
+        files.append(save_picture(picture, folder / LAW_FIGURE))
     else:
         (folder / LAW_FIGURE).unlink(missing_ok=True)
     return [str(file) for file in files]

@@ -52,11 +52,10 @@ class PlanCommand:
 
 
 def _picture(found: NetworkPlan, folder: Path) -> Path:
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
-    from widelimit.solving.whole_files import write_whole
 
-    picture = figure(found)
-    return write_whole(folder / "plan.png", lambda path: picture.savefig(path, dpi=150, format="png"))
+    return save_picture(figure(found), folder / "plan.png")
 
 
 def print_plan(found: NetworkPlan) -> None:

@@ -83,11 +83,10 @@ def numbers(option: str, text: str) -> list[float]:
 
 
 def _picture(several: Regimes, folder: Path) -> Path:
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
-    from widelimit.solving.whole_files import write_whole
 
-    picture = figure(several)
-    return write_whole(folder / "regime.png", lambda path: picture.savefig(path, dpi=150, format="png"))
+    return save_picture(figure(several), folder / "regime.png")
 
 
 def print_regime(found: Regime) -> None:

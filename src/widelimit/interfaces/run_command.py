@@ -183,8 +183,8 @@ def _mean(solution: Solution, values: np.ndarray, t: float) -> float | None:
 def _files(launched: Launch, folder: Path) -> list[str]:
     """Draw the picture, of the methods that reached the end if there are any, and list what is in the folder."""
     from widelimit.experiments.launch import FIGURE, SPEC
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
-    from widelimit.solving.whole_files import write_whole
 
     if not launched.solutions:
         return []
@@ -192,8 +192,7 @@ def _files(launched: Launch, folder: Path) -> list[str]:
     begun = [solution for solution in launched.solutions.values() if len(solution.times)]
     done = [solution for solution in begun if solution.outcome == "done"]
     if begun:
-        picture = figure(*(done or begun))
-        files.append(write_whole(folder / FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
+        files.append(save_picture(figure(*(done or begun)), folder / FIGURE))
     return [str(file) for file in files]
 
 

@@ -76,12 +76,12 @@ class SweepCommand:
 def _written(found: Sweep, folder: Path) -> list[Path]:
     """The dataset, and the picture where the axes have one."""
     from widelimit.errors import InputError
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
-    from widelimit.solving.whole_files import write_whole
 
     files = [found.save(folder / RECORD)]
     try:
         picture = figure(found)
     except InputError:  # more axes than a page has
         return files
-    return [*files, write_whole(folder / PICTURE, lambda path: picture.savefig(path, dpi=150, format="png"))]
+    return [*files, save_picture(picture, folder / PICTURE)]
