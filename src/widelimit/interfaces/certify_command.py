@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from widelimit.errors import InputError, require
-from widelimit.interfaces.options import Json, show
+from widelimit.interfaces.options import FileSeed, Json, show
 from widelimit.interfaces.run_command import read
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class CertifyCommand:
         str, typer.Option(help="Bounds of blocks, such as a=5,w=10: the best among those.", show_default=False)
     ] = ""
     best: Annotated[bool, typer.Option("--best", help="Also find the best network of any width.")] = False
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     as_json: Json = False
 
     def run(self) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from widelimit.errors import require, require_known
-from widelimit.interfaces.options import Json, show
+from widelimit.interfaces.options import FileSeed, Json, Out, show
 from widelimit.interfaces.run_command import CODES, document, read, room_in, warn
 
 if TYPE_CHECKING:
@@ -35,15 +35,13 @@ class GibbsCommand:
     n: Annotated[int, typer.Option(help="Neurons of the runs that simulate the law in three coordinates or more.")] = (
         1000
     )
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
-    ] = None
+    out: Out = None
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False
     coordinate: Annotated[
         str | None,
         typer.Option(help="Coordinate to show (default: u, or a radius).", show_default=False),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     as_json: Json = False
 
     def run(self) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from widelimit.interfaces.options import Json, require_writable, show
+from widelimit.interfaces.options import FileSeed, Json, require_writable, show
 from widelimit.interfaces.run_command import read
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class PlanCommand:
     out: Annotated[
         Path | None, typer.Option(help="Folder for a picture of the fresh runs, if wanted.", show_default=False)
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     as_json: Json = False
 
     def run(self) -> int:

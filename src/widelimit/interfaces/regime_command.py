@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from widelimit.errors import InputError, require
-from widelimit.interfaces.options import Json, require_writable, show
+from widelimit.interfaces.options import FileSeed, Json, require_writable, show
 from widelimit.interfaces.run_command import read
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class RegimeCommand:
     ] = ""
     inputs: Annotated[int, typer.Option(help="Inputs on which outputs and kernels are compared.")] = 128
     out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("widelimit-regime")
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     as_json: Json = False
 
     def run(self) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from widelimit.errors import InputError
-from widelimit.interfaces.options import Json, advise, show
+from widelimit.interfaces.options import FileSeed, Json, Out, advise, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,16 +49,14 @@ class RunCommand:
     """Run the problem written in a file: a table, a picture, and a record for each method."""
 
     spec: Annotated[Path, typer.Argument(help="The spec file, see docs/spec.md.")]
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
-    ] = None
+    out: Out = None
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False
     check: Annotated[bool, typer.Option("--check", help="Only say what would run.")] = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say how long it would take, and how much memory.")
     ] = False
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     devices: Annotated[
         int | None,
         typer.Option(help="Spread neurons or replicas over devices, see docs/devices.md.", show_default=False),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from widelimit.errors import Interrupted
-from widelimit.interfaces.options import Json, require_writable, show
+from widelimit.interfaces.options import Json, Out, require_writable, show
 from widelimit.interfaces.run_command import room_in
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ class SweepCommand:
     """Run a spec over the grid of its table sweep: one dataset, a picture, and a record of every point."""
 
     spec: Annotated[Path, typer.Argument(help="The spec file with a table sweep, see docs/sweeps.md.")]
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
-    ] = None
+    out: Out = None
     store: Annotated[
         Path | None, typer.Option(help="Store of the points (default: runs in the folder).", show_default=False)
     ] = None
