@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from widelimit.errors import require, require_known
+from widelimit.errors import finite_or_none, require, require_known
 from widelimit.interfaces.options import FileSeed, Json, Out, show
 from widelimit.interfaces.run_command import CODES, document, read, room_in, warn
 
@@ -94,9 +94,9 @@ def table(law: Gibbs, launched: Launch) -> list[dict[str, Any]]:
     return [
         {
             "quantity": quantity,
-            "gibbs": _finite(value),
+            "gibbs": finite_or_none(value),
             **{name: last.get(quantity) for name, last in found.items()},
-            "gibbs_error": _finite(errors.get(quantity, math.nan)),
+            "gibbs_error": finite_or_none(errors.get(quantity, math.nan)),
             **{f"{name}_error": last.get(f"{quantity}_error") for name, last in found.items()},
         }
         for quantity, value in wished.items()
@@ -112,18 +112,14 @@ def _last(solution: Solution) -> dict[str, float | None]:
     rho = measure_at(solution, solution.times[-1])
     means = {f"mean {c}": float(rho.mean(rho.column(c))) for c in rho.coordinates}
     energy = {"free_energy": float(solution.dataset["free_energy"][-1])} if solution.is_density else {}
-    error = _finite(solution.error[..., -1].mean())
+    error = finite_or_none(solution.error[..., -1].mean())
     return {"risk": float(solution.risk[..., -1].mean()), "risk_error": error, **energy, **means}
 
 
 def _numbers(law: Gibbs) -> dict[str, float | None]:
+    """The numbers of a law for JSON; one found by simulation has no gap and may have no free energy."""
     values = {"beta": law.beta, "risk": law.risk, "free_energy": law.free_energy, "gap": law.gap, "error": law.error}
-    return {name: _finite(value) for name, value in values.items()}
-
-
-def _finite(value: float) -> float | None:
-    """A number for JSON; a law found by simulation has no gap and may have no free energy."""
-    return float(value) if math.isfinite(value) else None
+    return {name: finite_or_none(value) for name, value in values.items()}
 
 
 def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: str | None) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from widelimit.errors import InputError
+from widelimit.errors import InputError, finite_or_none
 from widelimit.interfaces.options import FileSeed, Json, Out, advise, show
 
 if TYPE_CHECKING:
@@ -174,8 +173,7 @@ def _place(solution: Solution, t: float) -> int | None:
 def _mean(solution: Solution, values: np.ndarray, t: float) -> float | None:
     """The mean over replicas at time t; None where the run was not saved, or an error not measured."""
     place = _place(solution, t)
-    mean = math.nan if place is None else float(values[..., place].mean())
-    return mean if math.isfinite(mean) else None
+    return None if place is None else finite_or_none(values[..., place].mean())
 
 
 def _files(launched: Launch, folder: Path) -> list[str]:
