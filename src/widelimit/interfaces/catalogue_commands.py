@@ -16,6 +16,7 @@ from widelimit.errors import require
 from widelimit.interfaces.entry import INTERRUPTED
 from widelimit.interfaces.options import Json, require_writable, show
 from widelimit.interfaces.side_by_side import Shares, reproduce_each, shares
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
@@ -214,12 +215,4 @@ def print_reproduction(found: Reproduction, files: list[Path]) -> None:
 
 
 def _table(title: str | None, headings: tuple[str, ...], rows: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(title=title)
-    for heading in headings:
-        shown.add_column(heading, overflow="fold")
-    for row in rows:
-        shown.add_row(*row)
-    Console().print(shown)
+    print_table(title, headings, rows, left=headings, fold=True)

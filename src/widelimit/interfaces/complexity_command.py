@@ -10,6 +10,7 @@ import typer
 
 from widelimit.errors import require
 from widelimit.interfaces.options import Json, require_writable, show
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.theory.learning.complexity import Complexity
@@ -85,14 +86,5 @@ def print_complexity(found: Complexity, picture: Path) -> None:
 
 
 def _table(title: str, headings: tuple[str, ...], rows: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(title=title)
-    for heading in headings:
-        shown.add_column(heading)
-    for row in rows[:SHOWN]:
-        shown.add_row(*row)
-    if len(rows) > SHOWN:
-        shown.add_row(f"… {len(rows) - SHOWN} more", *("" for _ in headings[1:]))
-    Console().print(shown)
+    more = [[f"… {len(rows) - SHOWN} more", *("" for _ in headings[1:])]] if len(rows) > SHOWN else []
+    print_table(title, headings, rows[:SHOWN] + more, left=headings)

@@ -13,6 +13,7 @@ import typer
 from widelimit.errors import finite_or_none, require, require_known
 from widelimit.interfaces.options import FileSeed, Json, Out, show
 from widelimit.interfaces.run_command import CODES, document, read, room_in, warn
+from widelimit.interfaces.tables import print_table, with_error
 
 if TYPE_CHECKING:
     from widelimit.experiments.launch import Launch
@@ -159,17 +160,10 @@ def where_it_rests(spec: Spec, law: Gibbs, drawn: list[Solution]) -> Gibbs:
 
 def print_quantities(rows: list[dict[str, Any]], names: list[str], t_end: float) -> None:
     """Each quantity, of the Gibbs law and of each method."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from widelimit.interfaces.tables import with_error
-
-    shown = Table(title=f"the Gibbs law, and each method at t = {t_end:g}")
-    shown.add_column("quantity")
-    for heading in ("Gibbs law", *names):
-        shown.add_column(heading, justify="right")
+    cells = []
     for row in rows:
         values = (with_error(row[name], row[f"{name}_error"]) for name in ("gibbs", *names))
         quantity = str(row["quantity"])
-        shown.add_row(WORDS.get(quantity, quantity), *values)
-    Console().print(shown)
+        cells.append((WORDS.get(quantity, quantity), *values))
+    title = f"the Gibbs law, and each method at t = {t_end:g}"
+    print_table(title, ("quantity", "Gibbs law", *names), cells, left=("quantity",))

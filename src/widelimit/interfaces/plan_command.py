@@ -11,6 +11,7 @@ import typer
 
 from widelimit.interfaces.options import FileSeed, Json, require_writable, show
 from widelimit.interfaces.run_command import read
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.theory.gap.network_plan import NetworkPlan
@@ -60,18 +61,12 @@ def _picture(found: NetworkPlan, folder: Path) -> Path:
 
 def print_plan(found: NetworkPlan) -> None:
     """The evidence as a table, and the plan in one sentence."""
-    from rich.console import Console
-    from rich.table import Table
-
     quantile = f"{found.confidence:.0%}"
-    shown = Table(title=f"sup |R_N − R| up to t = {found.t_end:g}, below {found.tolerance:g} in {quantile} of runs")
+    title = f"sup |R_N − R| up to t = {found.t_end:g}, below {found.tolerance:g} in {quantile} of runs"
     headings = {"": "kind", "n": "n", "step": "step", f"gap at {quantile}": "gap", "of the width": "width",
                 "of the step": "rest", "runs inside": "inside"}  # fmt: skip
-    for heading in headings:
-        shown.add_column(heading, justify="right" if heading else "left")
-    for row in found.table():
-        shown.add_row(*(_cell(key, row[key]) for key in headings.values()))
-    Console().print(shown)
+    cells = [[_cell(key, row[key]) for key in headings.values()] for row in found.table()]
+    print_table(title, list(headings), cells, left=("",))
     print(
         f"probability of staying inside at least {found.at_least:.3g} (at 95 %); a gap is known to {found.error:.2g}."
     )

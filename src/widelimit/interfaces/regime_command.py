@@ -11,6 +11,7 @@ import typer
 from widelimit.errors import InputError, require
 from widelimit.interfaces.options import FileSeed, Json, require_writable, show
 from widelimit.interfaces.run_command import read
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.experiments.spec import Spec
@@ -91,14 +92,9 @@ def _picture(several: Regimes, folder: Path) -> Path:
 
 def print_regime(found: Regime) -> None:
     """The table and the verdict."""
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(title=f"n = {found.n}, α = {found.alpha:g}")
-    for heading in ("quantity", "value", "between two seeds"):
-        shown.add_column(heading, justify="left" if heading == "quantity" else "right")
+    headings, cells = ("quantity", "value", "between two seeds"), []
     for row in found.table():
         floor = row["floor"]
-        shown.add_row(str(row["quantity"]), f"{row['value']:.4g}", "" if floor is None else f"{floor:.4g}")
-    Console().print(shown)
+        cells.append((str(row["quantity"]), f"{row['value']:.4g}", "" if floor is None else f"{floor:.4g}"))
+    print_table(f"n = {found.n}, α = {found.alpha:g}", headings, cells, left=("quantity",))
     print(found.verdict.sentence)

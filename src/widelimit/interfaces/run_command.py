@@ -13,6 +13,7 @@ import typer
 
 from widelimit.errors import InputError, finite_or_none
 from widelimit.interfaces.options import FileSeed, Json, Out, advise, show
+from widelimit.interfaces.tables import print_table, with_error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,17 +205,8 @@ def document(launched: Launch, rows: Sequence[Mapping[str, object]], files: list
 
 def print_risks(rows: list[dict[str, float | None]], names: list[str], title: str) -> None:
     """t and the risk of each method."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from widelimit.interfaces.tables import with_error
-
-    shown = Table(title=f"{title} R")
-    for heading in ("t", *names):
-        shown.add_column(heading, justify="right")
-    for row in rows:
-        shown.add_row(f"{row['t']:.3g}", *(with_error(row[name], row[f"{name}_error"]) for name in names))
-    Console().print(shown)
+    cells = [(f"{row['t']:.3g}", *(with_error(row[name], row[f"{name}_error"]) for name in names)) for row in rows]
+    print_table(f"{title} R", ("t", *names), cells)
 
 
 def warn(launched: Launch) -> None:

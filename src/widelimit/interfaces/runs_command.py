@@ -14,6 +14,7 @@ import typer
 
 from widelimit.errors import InputError, shortened
 from widelimit.interfaces.options import Json, command, show
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.experiments.run_fields import Entry
@@ -209,21 +210,15 @@ class VerifyRuns:
 
 def print_runs(found: Sequence[Entry]) -> None:
     """A table: how every run ended, and the fields in which they differ."""
-    from rich.console import Console
-    from rich.table import Table
-
     from widelimit.experiments.exporting import differing
 
     if not found:
         print("no runs")
         return
     names = differing(found)[: MOST_COLUMNS + 2]
-    table = Table()
-    for heading in ("id", *(name.rpartition(".")[2] for name in names), "t", "risk"):
-        table.add_column(heading, justify="left" if heading in ("id", "outcome") else "right", overflow="fold")
-    for entry in found:
-        table.add_row(entry.id, *(_cell(entry.fields.get(name)) for name in (*names, "t", "risk")))
-    Console().print(table)
+    headings = ("id", *(name.rpartition(".")[2] for name in names), "t", "risk")
+    cells = [[e.id, *(_cell(e.fields.get(name)) for name in (*names, "t", "risk"))] for e in found]
+    print_table(None, headings, cells, left=("id", "outcome"), fold=True)
 
 
 def _cell(value: object) -> str:
