@@ -43,11 +43,6 @@ def opened(folder: Path | None) -> Store:
     return store
 
 
-def chosen(store: Store, where: str) -> list[Entry]:
-    """The runs that meet a condition, all without one."""
-    return store.runs(where or None)
-
-
 @command(runs, "list")
 @dataclass(frozen=True)
 class ListRuns:
@@ -60,7 +55,7 @@ class ListRuns:
     def run(self) -> int:
         """Read the index, show it."""
         home = opened(self.store)
-        found, begun = chosen(home, self.where), home.begun()
+        found, begun = home.runs(self.where or None), home.begun()
         good = [entry for entry in found if not entry.reason]
         bad = [entry for entry in (*found, *begun) if entry.reason]
         under_way = [entry for entry in begun if not entry.reason]
@@ -146,7 +141,7 @@ class ExportRuns:
         from widelimit.experiments.exporting import export
 
         home = opened(self.store)
-        found = chosen(home, self.where)
+        found = home.runs(self.where or None)
         try:
             export(home, found, self.target)
         except OSError as error:
@@ -174,7 +169,7 @@ class PruneRuns:
         """Choose, remove."""
         home = opened(self.store)
         bad = {entry.id for entry in (*home.runs(), *home.begun()) if entry.reason}
-        names = sorted({entry.id for entry in chosen(home, self.where)} if self.where else bad)
+        names = sorted({entry.id for entry in home.runs(self.where)} if self.where else bad)
         if self.yes:
             home.remove(names)
         done = "removed" if self.yes else "would remove"

@@ -109,8 +109,9 @@ class Snapshot:
             rows = [row(trained, *sample) for sample in zip(*inputs, strict=True)]
         except Exception as error:  # whatever the module does
             raise InputError(
-                f"the module must be differentiable by torch.func, got {_name(self.module)} ({_reason(error)}): "
-                "keep its forward free of NumPy, of in-place changes to what it holds, and of old autograd functions."
+                f"the module must be differentiable by torch.func, got {type(self.module).__name__} "
+                f"({_reason(error)}): keep its forward free of NumPy, of in-place changes to what it holds, and of old "
+                "autograd functions."
             ) from error
         slopes = {name: torch.stack([one[0][name] for one in rows]) for name in trained}
         return slopes, torch.stack([one[1] for one in rows])
@@ -207,10 +208,6 @@ def _array(values: torch.Tensor) -> np.ndarray:
 
 def _shapes(inputs: Inputs) -> str:
     return ", ".join(f"shape {tuple(part.shape)}" for part in inputs)
-
-
-def _name(module: torch.nn.Module) -> str:
-    return type(module).__name__
 
 
 def _reason(error: Exception) -> str:

@@ -161,7 +161,8 @@ def to_torch(
     gain = _alpha(network.alpha, n) / n
     before, behind = (1.0, gain) if parametrisation is None else _factors(parametrisation, n, w.shape[1])
     a, b = gain / behind * scalars.get("a", np.ones(n)), scalars.get("b")
-    sigma = torch.nn.Softplus(threshold=LINEAR_FROM) if name_of(neuron.sigma) == "softplus" else _layer(neuron)
+    kind = getattr(torch.nn, ACTIVATIONS[name_of(neuron.sigma)])
+    sigma = kind(threshold=LINEAR_FROM) if kind is torch.nn.Softplus else kind()
     moves = network.mobility.w != 0, neuron.bias == "trained", neuron.outer == "trained"
     layers = [_linear(w / before, b, dtype, moves[:2]), sigma, _linear(a[None, :], None, dtype, moves[2:])]
     first, last = ([] if factor == 1 else [scale(factor)] for factor in (before, behind))
@@ -245,10 +246,6 @@ def _known(neuron: Neuron) -> Ridge:
     assert isinstance(neuron, Ridge)
     require_known("activation in PyTorch", name_of(neuron.sigma), ACTIVATIONS)
     return neuron
-
-
-def _layer(neuron: Ridge) -> torch.nn.Module:
-    return getattr(torch.nn, ACTIVATIONS[name_of(neuron.sigma)])()
 
 
 def _neurons(network: Problem | TwoLayer, rho: Cloud | ArrayLike | None) -> np.ndarray:
