@@ -165,6 +165,17 @@ def is_finite(value: object) -> TypeGuard[float]:
     return is_number(value) and not math.isinf(value)
 
 
+def finite_or_none(value: float | None) -> float | None:
+    """A number as JSON can hold it: None for infinity and nan, a whole number stays one.
+
+    >>> finite_or_none(2), finite_or_none(0.5), finite_or_none(math.inf), finite_or_none(None)
+    (2, 0.5, None, None)
+    """
+    if value is None or not math.isfinite(value):
+        return None
+    return value if isinstance(value, int) else float(value)
+
+
 @contextmanager
 def writing_to(folder: Path) -> Iterator[None]:
     """A folder, made if need be, to be emptied or filled inside; says why it cannot be written to."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
+from widelimit.interfaces.canvas import save_picture
 from widelimit.interfaces.figures import OWN, drawing
 from widelimit.interfaces.finishing import _hides
 from widelimit.interfaces.run_labels import labels_of, symbol_of
@@ -235,3 +236,23 @@ def test_a_figure_that_cannot_be_drawn_is_refused_in_one_sentence(pair, bad):
 def test_a_record_drawn_alone_has_a_figure_that_takes_it(name):
     first, *_ = inspect.signature(drawing(name)).parameters.values()
     assert first.annotation == name and hasattr(wl, name)
+
+
+@pytest.mark.parametrize("ending, begins", [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_a_saved_picture_has_the_format_of_its_ending(pair, tmp_path, ending, begins):
+    target = tmp_path / "new" / f"run.{ending}"
+    assert save_picture(wl.figure(*pair), target) == target and target.read_bytes().startswith(begins)
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_no_file(pair, tmp_path, monkeypatch):
+    picture = wl.figure(*pair)
+
+    def broken(path, **options):
+        path.write_bytes(b"half")
+        raise RuntimeError
+
+    monkeypatch.setattr(picture, "savefig", broken)
+    with pytest.raises(RuntimeError):
+        save_picture(picture, tmp_path / "run.png")
+    assert not list(tmp_path.iterdir())

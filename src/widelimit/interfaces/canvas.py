@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from matplotlib import rc_context
@@ -17,6 +18,7 @@ from widelimit.errors import require, require_keywords, require_known
 from widelimit.interfaces.finishing import place_legends
 from widelimit.interfaces.palette import STYLES, Style
 from widelimit.on_first_use import OnFirstUse
+from widelimit.solving.whole_files import write_whole
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -116,6 +118,12 @@ class Picture(Figure):
         page = io.BytesIO()
         self.savefig(page, format="png")
         return page.getvalue()
+
+
+def save_picture(picture: Figure, target: Path) -> Path:
+    """Write a picture in the format that the ending of its file names, whole or not at all."""
+    form = target.suffix.removeprefix(".")
+    return write_whole(target, lambda path: picture.savefig(path, dpi=150, format=form))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +16,7 @@ from widelimit.errors import require
 from widelimit.interfaces.entry import INTERRUPTED
 from widelimit.interfaces.options import Json, require_writable, show
 from widelimit.interfaces.side_by_side import Shares, reproduce_each, shares
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.experiments.catalogue.catalogue_entry import CatalogueEntry
@@ -157,17 +157,15 @@ def _pictures(found: Reproduction, folder: Path) -> list[Path]:
     """The figure as PNG and as PDF, the film as GIF if there is one, and the record."""
     from widelimit.experiments.catalogue.reproduction import record_path
     from widelimit.interfaces.animation import write_film, writer_of
-    from widelimit.interfaces.canvas import Look, Page
+    from widelimit.interfaces.canvas import Look, Page, save_picture
     from widelimit.interfaces.catalogue_figures import entry_figure, entry_film
-    from widelimit.solving.whole_files import write_whole
 
     look = Look()
     with look.context():
         picture = entry_figure(found.outcome.panels, Page(look))
     files = [record_path(found.entry, found.quick, folder)]
     for form in ("png", "pdf"):
-        write = partial(picture.savefig, dpi=150, format=form)
-        files.append(write_whole(record_path(found.entry, found.quick, folder, f".{form}"), write))
+        files.append(save_picture(picture, record_path(found.entry, found.quick, folder, f".{form}")))
     if film := found.outcome.film:
         target = record_path(found.entry, found.quick, folder, ".gif")
         with look.context():
@@ -217,12 +215,4 @@ def print_reproduction(found: Reproduction, files: list[Path]) -> None:
 
 
 def _table(title: str | None, headings: tuple[str, ...], rows: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(title=title)
-    for heading in headings:
-        shown.add_column(heading, overflow="fold")
-    for row in rows:
-        shown.add_row(*row)
-    Console().print(shown)
+    print_table(title, headings, rows, left=headings, fold=True)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from widelimit.errors import InputError, require
-from widelimit.interfaces.options import Json, show
+from widelimit.interfaces.options import FileSeed, Json, show
 from widelimit.interfaces.run_command import read
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.experiments.spec import Spec
@@ -31,7 +32,7 @@ class CertifyCommand:
         str, typer.Option(help="Bounds of blocks, such as a=5,w=10: the best among those.", show_default=False)
     ] = ""
     best: Annotated[bool, typer.Option("--best", help="Also find the best network of any width.")] = False
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     as_json: Json = False
 
     def run(self) -> int:
@@ -90,16 +91,11 @@ def limits(text: str) -> dict[str, float] | None:
 
 def print_certificates(found: dict[str, Certificate]) -> None:
     """A table, and how each was searched for."""
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(title="how far from the best of any width")
-    for heading in ("network", "objective", "value", "gap at most", "neuron it lacks"):
-        shown.add_column(heading, justify="left" if heading in ("network", "objective") else "right")
+    headings, cells = ("network", "objective", "value", "gap at most", "neuron it lacks"), []
     for name, one in found.items():
         places = [] if one.neuron is None else list(zip(one.coordinates, one.neuron, strict=True))[:6]
         neuron = ", ".join(f"{c} = {value:.3g}" for c, value in places)
-        shown.add_row(name, one.objective, f"{one.value:.6g}", f"{one.gap:.3g}", neuron)
-    Console().print(shown)
+        cells.append((name, one.objective, f"{one.value:.6g}", f"{one.gap:.3g}", neuron))
+    print_table("how far from the best of any width", headings, cells, left=headings[:2])
     for name, one in found.items():
         print(f"{name}: {one.sentence}")

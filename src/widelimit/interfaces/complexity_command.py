@@ -10,6 +10,7 @@ import typer
 
 from widelimit.errors import require
 from widelimit.interfaces.options import Json, require_writable, show
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.theory.learning.complexity import Complexity
@@ -46,14 +47,13 @@ class ComplexityCommand:
 
 
 def _picture(found: Complexity, folder: Path) -> Path:
-    from widelimit.interfaces.canvas import Look, Page
+    from widelimit.interfaces.canvas import Look, Page, save_picture
     from widelimit.interfaces.complexity_figures import complexity_figure
-    from widelimit.solving.whole_files import write_whole
 
     look = Look()
     with look.context():
         picture = complexity_figure(found, Page(look))
-    return write_whole(folder / "complexity.png", lambda path: picture.savefig(path, dpi=150, format="png"))
+    return save_picture(picture, folder / "complexity.png")
 
 
 def print_complexity(found: Complexity, picture: Path) -> None:
@@ -86,14 +86,5 @@ def print_complexity(found: Complexity, picture: Path) -> None:
 
 
 def _table(title: str, headings: tuple[str, ...], rows: list[list[str]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(title=title)
-    for heading in headings:
-        shown.add_column(heading)
-    for row in rows[:SHOWN]:
-        shown.add_row(*row)
-    if len(rows) > SHOWN:
-        shown.add_row(f"… {len(rows) - SHOWN} more", *("" for _ in headings[1:]))
-    Console().print(shown)
+    more = [[f"… {len(rows) - SHOWN} more", *("" for _ in headings[1:])]] if len(rows) > SHOWN else []
+    print_table(title, headings, rows[:SHOWN] + more, left=headings)

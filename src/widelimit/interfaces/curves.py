@@ -9,11 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from matplotlib import colormaps
-from matplotlib.colors import to_hex
-
 from widelimit.errors import require
-from widelimit.interfaces.palette import COLOURS, LINES, SYMBOLS
+from widelimit.interfaces.palette import COLOURS, LINES, SYMBOLS, shades
 from widelimit.interfaces.run_labels import is_limit, labels_of, problem_of
 from widelimit.problem.problem import Problem
 from widelimit.solving.solution import Solution
@@ -106,23 +103,16 @@ def _colours(solutions: Sequence[Solution], owners: list[int]) -> list[str]:
     many = len(set(owners))
     if many > 1:
         keys = owners if many < len(solutions) else list(range(len(solutions)))
-        shades = _shades(len(set(keys)))
-        return [shades[key] for key in keys]
+        several = shades(len(set(keys)))
+        return [several[key] for key in keys]
     if len(solutions) > len(COLOURS) + 1:
-        return _shades(len(solutions))
+        return shades(len(solutions))
     found: list[str] = []
     for s in solutions:
         free = [c for c in (*COLOURS[1:3], *COLOURS[4:], COLOURS[0], COLOURS[3], "black") if c not in found]
         wished = PREFERRED.get(s.name, ("black", ""))[0] if is_limit(s) else free[0]
         found.append(free[0] if wished in found else wished)
     return found
-
-
-def _shades(count: int) -> list[str]:
-    """As many colours as needed: those of the palette, or a range from dark to light."""
-    if count <= len(COLOURS):
-        return list(COLOURS[:count])
-    return [to_hex(colormaps["viridis"](0.9 * i / (count - 1))) for i in range(count)]
 
 
 def _lines(solutions: Sequence[Solution]) -> list[str]:

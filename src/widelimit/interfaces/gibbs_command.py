@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from widelimit.errors import require, require_known
-from widelimit.interfaces.options import Json, show
+from widelimit.errors import finite_or_none, require, require_known
+from widelimit.interfaces.options import FileSeed, Json, Out, show
 from widelimit.interfaces.run_command import CODES, document, read, room_in, warn
+from widelimit.interfaces.tables import print_table, with_error
 
 if TYPE_CHECKING:
     from widelimit.experiments.launch import Launch
@@ -35,15 +36,13 @@ class GibbsCommand:
     n: Annotated[int, typer.Option(help="Neurons of the runs that simulate the law in three coordinates or more.")] = (
         1000
     )
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
-    ] = None
+    out: Out = None
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False
     coordinate: Annotated[
         str | None,
         typer.Option(help="Coordinate to show (default: u, or a radius).", show_default=False),
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     as_json: Json = False
 
     def run(self) -> int:
@@ -96,9 +95,9 @@ def table(law: Gibbs, launched: Launch) -> list[dict[str, Any]]:
     return [
         {
             "quantity": quantity,
-            "gibbs": _finite(value),
+            "gibbs": finite_or_none(value),
             **{name: last.get(quantity) for name, last in found.items()},
-            "gibbs_error": _finite(errors.get(quantity, math.nan)),
+            "gibbs_error": finite_or_none(errors.get(quantity, math.nan)),
             **{f"{name}_error": last.get(f"{quantity}_error") for name, last in found.items()},
         }
         for quantity, value in wished.items()
@@ -114,23 +113,20 @@ def _last(solution: Solution) -> dict[str, float | None]:
     rho = measure_at(solution, solution.times[-1])
     means = {f"mean {c}": float(rho.mean(rho.column(c))) for c in rho.coordinates}
     energy = {"free_energy": float(solution.dataset["free_energy"][-1])} if solution.is_density else {}
-    error = _finite(solution.error[..., -1].mean())
+    error = finite_or_none(solution.error[..., -1].mean())
     return {"risk": float(solution.risk[..., -1].mean()), "risk_error": error, **energy, **means}
 
 
 def _numbers(law: Gibbs) -> dict[str, float | None]:
+    """The numbers of a law for JSON; one found by simulation has no gap and may have no free energy."""
     values = {"beta": law.beta, "risk": law.risk, "free_energy": law.free_energy, "gap": law.gap, "error": law.error}
-    return {name: _finite(value) for name, value in values.items()}
-
-
-def _finite(value: float) -> float | None:
-    """A number for JSON; a law found by simulation has no gap and may have no free energy."""
-    return float(value) if math.isfinite(value) else None
+    return {name: finite_or_none(value) for name, value in values.items()}
 
 
 def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: str | None) -> list[str]:
     """Write the law and the picture, and list what is in the folder."""
     from widelimit.experiments.launch import LAW, LAW_FIGURE, SPEC
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
     from widelimit.interfaces.noise_figures import is_on_a_grid
     from widelimit.solving.whole_files import write_whole
@@ -146,7 +142,7 @@ def _files(spec: Spec, law: Gibbs, launched: Launch, folder: Path, coordinate: s
     drawn = done if any(map(is_on_a_grid, done)) else begun
     if any(map(is_on_a_grid, drawn)):
         picture = figure(where_it_rests(spec, law, drawn), *drawn, coordinate=coordinate)
-        files.append(write_whole(folder / LAW_FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
+        files.append(save_picture(picture, folder / LAW_FIGURE))
     else:
         (folder / LAW_FIGURE).unlink(missing_ok=True)
     return [str(file) for file in files]
@@ -164,17 +160,10 @@ def where_it_rests(spec: Spec, law: Gibbs, drawn: list[Solution]) -> Gibbs:
 
 def print_quantities(rows: list[dict[str, Any]], names: list[str], t_end: float) -> None:
     """Each quantity, of the Gibbs law and of each method."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from widelimit.interfaces.tables import with_error
-
-    shown = Table(title=f"the Gibbs law, and each method at t = {t_end:g}")
-    shown.add_column("quantity")
-    for heading in ("Gibbs law", *names):
-        shown.add_column(heading, justify="right")
+    cells = []
     for row in rows:
         values = (with_error(row[name], row[f"{name}_error"]) for name in ("gibbs", *names))
         quantity = str(row["quantity"])
-        shown.add_row(WORDS.get(quantity, quantity), *values)
-    Console().print(shown)
+        cells.append((WORDS.get(quantity, quantity), *values))
+    title = f"the Gibbs law, and each method at t = {t_end:g}"
+    print_table(title, ("quantity", "Gibbs law", *names), cells, left=("quantity",))

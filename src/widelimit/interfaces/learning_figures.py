@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from widelimit.errors import require
 from widelimit.interfaces.canvas import Page
 from widelimit.interfaces.finishing import finish
-from widelimit.interfaces.palette import COLOURS, LINES
+from widelimit.interfaces.palette import COLOURS, LINES, shades
 from widelimit.theory.learning.learning_curves import LearningCurves
 from widelimit.theory.learning.samples_to_overlap import OverlapSamples
 
@@ -28,7 +26,7 @@ def learning_curves_figure(result: LearningCurves, page: Page) -> Figure:
     require(saves >= 2, "a figure needs learning curves with two or more saves after t = 0", saves, "save more times")
     panels, t = page.panels(("risk", "components"), 1.0), result.times[later]
     names = result.in_target
-    colours = dict(zip(names, _colours(len(names)), strict=True))
+    colours = dict(zip(names, shades(len(names)), strict=True))
     panels[0].plot(t, result.dataset["risk"].values[later], color="black", label="risk")
     for i, step in enumerate(result.steps):
         word = "level of a step" if i == 0 else ""
@@ -44,13 +42,6 @@ def learning_curves_figure(result: LearningCurves, page: Page) -> Figure:
     for axes in panels:
         finish(axes)
     return page.finished(panels)
-
-
-def _colours(count: int) -> list[str]:
-    """Colours of the palette; for more lines than it has, a range from dark to light."""
-    if count <= len(COLOURS):
-        return list(COLOURS[:count])
-    return [to_hex(colormaps["viridis"](0.9 * i / (count - 1))) for i in range(count)]
 
 
 def written(component: str) -> str:

@@ -47,14 +47,11 @@ class PointsCommand:
     def run(self) -> int:
         """Measure, draw the picture and print the errors."""
         from widelimit.experiments import point_convergence
-        from widelimit.solving.whole_files import write_whole
+        from widelimit.interfaces.canvas import save_picture
 
         require_writable(self.out)
         rows = point_convergence.measure()
-        picture = point_convergence.draw(rows)
-        target = write_whole(
-            self.out / "mean_field_points.png", lambda path: picture.savefig(path, dpi=150, format="png")
-        )
+        target = save_picture(point_convergence.draw(rows), self.out / "mean_field_points.png")
 
         def tell() -> None:
             for row in rows:

@@ -37,6 +37,10 @@ C = TypeVar("C", bound=type[Command])
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random stream.")]
+FileSeed = Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)]
+Out = Annotated[
+    Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
+]
 
 
 def command(app: typer.Typer, name: str) -> Callable[[C], C]:

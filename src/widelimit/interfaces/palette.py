@@ -6,10 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
 # Okabe and Ito's palette, told apart by every kind of colour vision
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SYMBOLS = "osD^vP"
 LINES = ("-", "--", ":", "-.")
+
+
+def shades(count: int) -> list[str]:
+    """As many colours as needed: those of the palette, or a range from dark to light."""
+    if count <= len(COLOURS):
+        return list(COLOURS[:count])
+    return [to_hex(colormaps["viridis"](0.9 * i / (count - 1))) for i in range(count)]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from widelimit.interfaces.options import Json, require_writable, show
+from widelimit.interfaces.options import FileSeed, Json, require_writable, show
 from widelimit.interfaces.run_command import read
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.theory.gap.network_plan import NetworkPlan
@@ -28,7 +29,7 @@ class PlanCommand:
     out: Annotated[
         Path | None, typer.Option(help="Folder for a picture of the fresh runs, if wanted.", show_default=False)
     ] = None
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     as_json: Json = False
 
     def run(self) -> int:
@@ -52,27 +53,20 @@ class PlanCommand:
 
 
 def _picture(found: NetworkPlan, folder: Path) -> Path:
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
-    from widelimit.solving.whole_files import write_whole
 
-    picture = figure(found)
-    return write_whole(folder / "plan.png", lambda path: picture.savefig(path, dpi=150, format="png"))
+    return save_picture(figure(found), folder / "plan.png")
 
 
 def print_plan(found: NetworkPlan) -> None:
     """The evidence as a table, and the plan in one sentence."""
-    from rich.console import Console
-    from rich.table import Table
-
     quantile = f"{found.confidence:.0%}"
-    shown = Table(title=f"sup |R_N − R| up to t = {found.t_end:g}, below {found.tolerance:g} in {quantile} of runs")
+    title = f"sup |R_N − R| up to t = {found.t_end:g}, below {found.tolerance:g} in {quantile} of runs"
     headings = {"": "kind", "n": "n", "step": "step", f"gap at {quantile}": "gap", "of the width": "width",
                 "of the step": "rest", "runs inside": "inside"}  # fmt: skip
-    for heading in headings:
-        shown.add_column(heading, justify="right" if heading else "left")
-    for row in found.table():
-        shown.add_row(*(_cell(key, row[key]) for key in headings.values()))
-    Console().print(shown)
+    cells = [[_cell(key, row[key]) for key in headings.values()] for row in found.table()]
+    print_table(title, list(headings), cells, left=("",))
     print(
         f"probability of staying inside at least {found.at_least:.3g} (at 95 %); a gap is known to {found.error:.2g}."
     )

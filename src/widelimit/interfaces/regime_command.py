@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from widelimit.errors import InputError, require
-from widelimit.interfaces.options import Json, require_writable, show
+from widelimit.interfaces.options import FileSeed, Json, require_writable, show
 from widelimit.interfaces.run_command import read
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.experiments.spec import Spec
@@ -31,7 +32,7 @@ class RegimeCommand:
     ] = ""
     inputs: Annotated[int, typer.Option(help="Inputs on which outputs and kernels are compared.")] = 128
     out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("widelimit-regime")
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     as_json: Json = False
 
     def run(self) -> int:
@@ -83,23 +84,17 @@ def numbers(option: str, text: str) -> list[float]:
 
 
 def _picture(several: Regimes, folder: Path) -> Path:
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
-    from widelimit.solving.whole_files import write_whole
 
-    picture = figure(several)
-    return write_whole(folder / "regime.png", lambda path: picture.savefig(path, dpi=150, format="png"))
+    return save_picture(figure(several), folder / "regime.png")
 
 
 def print_regime(found: Regime) -> None:
     """The table and the verdict."""
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(title=f"n = {found.n}, α = {found.alpha:g}")
-    for heading in ("quantity", "value", "between two seeds"):
-        shown.add_column(heading, justify="left" if heading == "quantity" else "right")
+    headings, cells = ("quantity", "value", "between two seeds"), []
     for row in found.table():
         floor = row["floor"]
-        shown.add_row(str(row["quantity"]), f"{row['value']:.4g}", "" if floor is None else f"{floor:.4g}")
-    Console().print(shown)
+        cells.append((str(row["quantity"]), f"{row['value']:.4g}", "" if floor is None else f"{floor:.4g}"))
+    print_table(f"n = {found.n}, α = {found.alpha:g}", headings, cells, left=("quantity",))
     print(found.verdict.sentence)

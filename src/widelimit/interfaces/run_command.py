@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from widelimit.errors import InputError
-from widelimit.interfaces.options import Json, advise, show
+from widelimit.errors import InputError, finite_or_none
+from widelimit.interfaces.options import FileSeed, Json, Out, advise, show
+from widelimit.interfaces.tables import print_table, with_error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,16 +49,14 @@ class RunCommand:
     """Run the problem written in a file: a table, a picture, and a record for each method."""
 
     spec: Annotated[Path, typer.Argument(help="The spec file, see docs/spec.md.")]
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
-    ] = None
+    out: Out = None
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the results of an earlier run.")] = False
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")] = False
     check: Annotated[bool, typer.Option("--check", help="Only say what would run.")] = False
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say how long it would take, and how much memory.")
     ] = False
-    seed: Annotated[int | None, typer.Option(help="Seed instead of the file's.", show_default=False)] = None
+    seed: FileSeed = None
     devices: Annotated[
         int | None,
         typer.Option(help="Spread neurons or replicas over devices, see docs/devices.md.", show_default=False),
@@ -176,15 +174,14 @@ def _place(solution: Solution, t: float) -> int | None:
 def _mean(solution: Solution, values: np.ndarray, t: float) -> float | None:
     """The mean over replicas at time t; None where the run was not saved, or an error not measured."""
     place = _place(solution, t)
-    mean = math.nan if place is None else float(values[..., place].mean())
-    return mean if math.isfinite(mean) else None
+    return None if place is None else finite_or_none(values[..., place].mean())
 
 
 def _files(launched: Launch, folder: Path) -> list[str]:
     """Draw the picture, of the methods that reached the end if there are any, and list what is in the folder."""
     from widelimit.experiments.launch import FIGURE, SPEC
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
-    from widelimit.solving.whole_files import write_whole
 
     if not launched.solutions:
         return []
@@ -192,8 +189,7 @@ def _files(launched: Launch, folder: Path) -> list[str]:
     begun = [solution for solution in launched.solutions.values() if len(solution.times)]
     done = [solution for solution in begun if solution.outcome == "done"]
     if begun:
-        picture = figure(*(done or begun))
-        files.append(write_whole(folder / FIGURE, lambda path: picture.savefig(path, dpi=150, format="png")))
+        files.append(save_picture(figure(*(done or begun)), folder / FIGURE))
     return [str(file) for file in files]
 
 
@@ -209,17 +205,8 @@ def document(launched: Launch, rows: Sequence[Mapping[str, object]], files: list
 
 def print_risks(rows: list[dict[str, float | None]], names: list[str], title: str) -> None:
     """t and the risk of each method."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from widelimit.interfaces.tables import with_error
-
-    shown = Table(title=f"{title} R")
-    for heading in ("t", *names):
-        shown.add_column(heading, justify="right")
-    for row in rows:
-        shown.add_row(f"{row['t']:.3g}", *(with_error(row[name], row[f"{name}_error"]) for name in names))
-    Console().print(shown)
+    cells = [(f"{row['t']:.3g}", *(with_error(row[name], row[f"{name}_error"]) for name in names)) for row in rows]
+    print_table(f"{title} R", ("t", *names), cells)
 
 
 def warn(launched: Launch) -> None:

@@ -14,6 +14,7 @@ import typer
 
 from widelimit.errors import InputError, shortened
 from widelimit.interfaces.options import Json, command, show
+from widelimit.interfaces.tables import print_table
 
 if TYPE_CHECKING:
     from widelimit.experiments.run_fields import Entry
@@ -42,11 +43,6 @@ def opened(folder: Path | None) -> Store:
     return store
 
 
-def chosen(store: Store, where: str) -> list[Entry]:
-    """The runs that meet a condition, all without one."""
-    return store.runs(where or None)
-
-
 @command(runs, "list")
 @dataclass(frozen=True)
 class ListRuns:
@@ -59,7 +55,7 @@ class ListRuns:
     def run(self) -> int:
         """Read the index, show it."""
         home = opened(self.store)
-        found, begun = chosen(home, self.where), home.begun()
+        found, begun = home.runs(self.where or None), home.begun()
         good = [entry for entry in found if not entry.reason]
         bad = [entry for entry in (*found, *begun) if entry.reason]
         under_way = [entry for entry in begun if not entry.reason]
@@ -145,7 +141,7 @@ class ExportRuns:
         from widelimit.experiments.exporting import export
 
         home = opened(self.store)
-        found = chosen(home, self.where)
+        found = home.runs(self.where or None)
         try:
             export(home, found, self.target)
         except OSError as error:
@@ -173,7 +169,7 @@ class PruneRuns:
         """Choose, remove."""
         home = opened(self.store)
         bad = {entry.id for entry in (*home.runs(), *home.begun()) if entry.reason}
-        names = sorted({entry.id for entry in chosen(home, self.where)} if self.where else bad)
+        names = sorted({entry.id for entry in home.runs(self.where)} if self.where else bad)
         if self.yes:
             home.remove(names)
         done = "removed" if self.yes else "would remove"
@@ -209,21 +205,15 @@ class VerifyRuns:
 
 def print_runs(found: Sequence[Entry]) -> None:
     """A table: how every run ended, and the fields in which they differ."""
-    from rich.console import Console
-    from rich.table import Table
-
     from widelimit.experiments.exporting import differing
 
     if not found:
         print("no runs")
         return
     names = differing(found)[: MOST_COLUMNS + 2]
-    table = Table()
-    for heading in ("id", *(name.rpartition(".")[2] for name in names), "t", "risk"):
-        table.add_column(heading, justify="left" if heading in ("id", "outcome") else "right", overflow="fold")
-    for entry in found:
-        table.add_row(entry.id, *(_cell(entry.fields.get(name)) for name in (*names, "t", "risk")))
-    Console().print(table)
+    headings = ("id", *(name.rpartition(".")[2] for name in names), "t", "risk")
+    cells = [[e.id, *(_cell(e.fields.get(name)) for name in (*names, "t", "risk"))] for e in found]
+    print_table(None, headings, cells, left=("id", "outcome"), fold=True)
 
 
 def _cell(value: object) -> str:

@@ -43,12 +43,9 @@ def coordinates_of(solution: Solution) -> list[str]:
 
 def quantities_of(solution: Solution) -> list[str]:
     """What a record has over time: numbers, and coordinates to average."""
-    numbers = [str(name) for name, values in solution.dataset.data_vars.items() if _is_number(values.dims)]
+    over_time = ("time",), ("replica", "time")
+    numbers = [str(name) for name, values in solution.dataset.data_vars.items() if values.dims in over_time]
     return [*numbers, *coordinates_of(solution)]
-
-
-def _is_number(dims: tuple[object, ...]) -> bool:
-    return dims in (("time",), ("replica", "time"))
 
 
 def series(solution: Solution, name: str) -> Series:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from widelimit.errors import Interrupted
-from widelimit.interfaces.options import Json, require_writable, show
+from widelimit.interfaces.options import Json, Out, require_writable, show
 from widelimit.interfaces.run_command import room_in
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ class SweepCommand:
     """Run a spec over the grid of its table sweep: one dataset, a picture, and a record of every point."""
 
     spec: Annotated[Path, typer.Argument(help="The spec file with a table sweep, see docs/sweeps.md.")]
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results (default: named after the file).", show_default=False)
-    ] = None
+    out: Out = None
     store: Annotated[
         Path | None, typer.Option(help="Store of the points (default: runs in the folder).", show_default=False)
     ] = None
@@ -76,12 +74,12 @@ class SweepCommand:
 def _written(found: Sweep, folder: Path) -> list[Path]:
     """The dataset, and the picture where the axes have one."""
     from widelimit.errors import InputError
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
-    from widelimit.solving.whole_files import write_whole
 
     files = [found.save(folder / RECORD)]
     try:
         picture = figure(found)
     except InputError:  # more axes than a page has
         return files
-    return [*files, write_whole(folder / PICTURE, lambda path: picture.savefig(path, dpi=150, format="png"))]
+    return [*files, save_picture(picture, folder / PICTURE)]

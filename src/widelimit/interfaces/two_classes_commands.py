@@ -113,13 +113,12 @@ class CompareCommand(OnTwoClasses):
 
     def tell(self, result: Comparison) -> None:
         """Keep the records and the picture, show the table."""
+        from widelimit.interfaces.canvas import save_picture
         from widelimit.interfaces.figures import figure
 
         files = [str(solution.save(self.out / f"{name.lower()}.nc")) for name, solution in result.solutions.items()]
         if len(result.times) >= 2 and result.parts:
-            picture = self.out / "compare.png"
-            figure(result).savefig(picture, dpi=150)
-            files.append(str(picture))
+            files.append(str(save_picture(figure(result), self.out / "compare.png")))
 
         def tell() -> None:
             tables.print_parts(result.table(), result.parts)
@@ -143,11 +142,10 @@ def _neurons(path: Path | None) -> np.ndarray | None:
 
 
 def _save(solutions: dict[str, Solution], out: Path) -> list[str]:
+    from widelimit.interfaces.canvas import save_picture
     from widelimit.interfaces.figures import figure
 
     files = [str(s.save(out / f"{name}.nc")) for name, s in solutions.items()]
     if all(len(s.times) for s in solutions.values()):
-        picture = out / "demo.png"
-        figure(*solutions.values()).savefig(picture, dpi=150)
-        files.append(str(picture))
+        files.append(str(save_picture(figure(*solutions.values()), out / "demo.png")))
     return files

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from widelimit import __version__
+from widelimit.errors import finite_or_none
 from widelimit.experiments.catalogue.catalogue_entry import Asked, CatalogueEntry, Outcome
 from widelimit.experiments.catalogue.claims import NOT_REPRODUCED, VERDICTS, Measurement, expected, verdict
 from widelimit.experiments.catalogue.drawing import DrawnLine, Panel
@@ -88,14 +89,14 @@ class Reproduction:
 
     def document(self) -> dict[str, object]:
         """The record."""
-        measured = {name: [_finite(x) for x in m] for name, m in self.outcome.measurements.items()}
+        measured = {name: [finite_or_none(x) for x in m] for name, m in self.outcome.measurements.items()}
         return {
             "entry": self.entry.document(), "quick": self.quick, "digest": digest(self.entry, self.quick),
             "verdict": self.verdict, "verdicts": self.verdicts, "failures": self.failures,
             "deviations": list(self.entry.deviating(self.quick)),
             "measurements": measured, "panels": [_panel(panel) for panel in self.outcome.panels],
             "film": [[_panel(panel) for panel in frame] for frame in self.outcome.film],
-            "notes": list(self.outcome.notes), "seconds": self.seconds, "cpu": _finite(self.cpu),
+            "notes": list(self.outcome.notes), "seconds": self.seconds, "cpu": finite_or_none(self.cpu),
             "version": self.version,
         }  # fmt: skip
 
@@ -188,11 +189,6 @@ def _line(found: dict) -> DrawnLine:
 
 
 def _panel(panel: Panel) -> dict[str, object]:
-    lines = [{**asdict(line), **{k: [_finite(x) for x in getattr(line, k)] for k in ("x", "y", "error")}}
+    lines = [{**asdict(line), **{k: [finite_or_none(x) for x in getattr(line, k)] for k in ("x", "y", "error")}}
              for line in panel.lines]  # fmt: skip
     return {**asdict(panel), "lines": lines}
-
-
-def _finite(x: float | None) -> float | None:
-    """A number that JSON can hold."""
-    return x if x is not None and math.isfinite(x) else None

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from widelimit.errors import require, require_count, shortened
-from widelimit.interfaces.torch.tangents import Inputs, Snapshot, inputs_as, precision
+from widelimit.interfaces.torch.tangents import Inputs, Snapshot, Tensors, inputs_as, precision
 from widelimit.on_first_use import OnFirstUse
 from widelimit.theory.lazy.verdict import Verdict, alignment, kernel_moves, share_missed
 
@@ -30,16 +30,15 @@ if TYPE_CHECKING:
 else:
     torch = OnFirstUse("torch", extra="torch")
 
-State = Mapping[str, Any]
 COPY = "keep copy.deepcopy(model) before training"
 
 
 def diagnose(
-    before: torch.nn.Module | State,
-    after: torch.nn.Module | State,
-    batch: Any,
-    labels: Any = None,
-    other: torch.nn.Module | State | None = None,
+    before: torch.nn.Module | Tensors,
+    after: torch.nn.Module | Tensors,
+    batch: object,
+    labels: object = None,
+    other: torch.nn.Module | Tensors | None = None,
     chunk: int | None = None,
 ) -> Verdict:
     """What training did to a module: lazy, intermediate or feature learning, and the numbers that say so.
@@ -90,14 +89,16 @@ def diagnose(
     )  # fmt: skip
 
 
-def _snapshots(before: Any, after: Any, other: Any) -> tuple[Snapshot, Snapshot, Snapshot | None]:
+def _snapshots(
+    before: torch.nn.Module | Tensors, after: torch.nn.Module | Tensors, other: torch.nn.Module | Tensors | None
+) -> tuple[Snapshot, Snapshot, Snapshot | None]:
     """The networks, with the same parameters counted as trained in each."""
     named = {"before": before, "after": after} | ({} if other is None else {"other": other})
     modules = {name: getattr(given, "_orig_mod", given) for name, given in named.items()}  # as it was before compiling
     for name, given in modules.items():
         good = isinstance(given, torch.nn.Module | Mapping)
         require(good, f"{name} must be an nn.Module or its state_dict()", type(given).__name__, "give the model itself")
-    homes = [modules[name] for name in ("before", "after") if isinstance(modules[name], torch.nn.Module)]
+    homes = [one for one in (modules["before"], modules["after"]) if isinstance(one, torch.nn.Module)]
     require(bool(homes), "before or after must be an nn.Module", "two dictionaries", "give the model as one of them")
     states = {name: _state(name, given, homes[0]) for name, given in modules.items()}
     parameters = [name for name, _ in homes[0].named_parameters()]
@@ -114,7 +115,7 @@ def _snapshots(before: Any, after: Any, other: Any) -> tuple[Snapshot, Snapshot,
     return found[0], found[1], found[2] if other is not None else None
 
 
-def _state(who: str, given: Any, home: Any) -> dict[str, Any]:
+def _state(who: str, given: torch.nn.Module | Tensors, home: torch.nn.Module) -> dict[str, torch.Tensor]:
     """Parameters and buffers by the names they have in a module, in their shapes."""
     own = dict((*home.named_parameters(), *home.named_buffers()))
     lazy = [name for name, value in own.items() if torch.nn.parameter.is_lazy(value)]
@@ -134,14 +135,14 @@ def _state(who: str, given: Any, home: Any) -> dict[str, Any]:
     return found
 
 
-def _trained(homes: list[Any], parameters: list[str], start: State, end: State) -> list[str]:
+def _trained(homes: list[torch.nn.Module], parameters: list[str], start: Tensors, end: Tensors) -> list[str]:
     """Names of the parameters that require a gradient or were moved; all of them if there are none."""
     wanted = {name for home in homes for name, value in home.named_parameters() if value.requires_grad}
     found = [name for name in parameters if name in wanted or not torch.equal(start[name].cpu(), end[name].cpu())]
     return found or parameters
 
 
-def _inputs(batch: Any) -> Inputs:
+def _inputs(batch: object) -> Inputs:
     """The inputs as tensors, at least two samples."""
     listed = batch if isinstance(batch, tuple) else (batch,)
     try:
@@ -164,7 +165,7 @@ def _finite(outputs: np.ndarray, when: str) -> np.ndarray:
     return outputs
 
 
-def _labels(labels: Any, outputs: np.ndarray) -> np.ndarray:
+def _labels(labels: object, outputs: np.ndarray) -> np.ndarray:
     """Labels as numbers, (B,) or (B, outputs); classes of a module with several outputs as indicators."""
     do = "give one label for each sample"
     try:
@@ -180,7 +181,7 @@ def _labels(labels: Any, outputs: np.ndarray) -> np.ndarray:
     return (y[:, None] == np.unique(y)).astype(float) if classes else y.astype(float)
 
 
-def _relative(move: State, start: State) -> float:
+def _relative(move: Tensors, start: Tensors) -> float:
     """|θ_T − θ_0| / |θ_0|."""
     went, size = (math.sqrt(sum(float((v.double() ** 2).sum()) for v in state.values())) for state in (move, start))
     return went / size if size > 0 else math.inf if went > 0 else 0.0

@@ -32,7 +32,7 @@ def scale(factor: float) -> torch.nn.Module:
     return _class()(float(factor))
 
 
-def factor_of(layer: Any) -> float | None:
+def factor_of(layer: torch.nn.Module) -> float | None:
     """The factor of such a layer, None for any other."""
     return float(layer.factor) if isinstance(layer, _class()) else None
 

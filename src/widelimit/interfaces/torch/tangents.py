@@ -18,7 +18,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,7 +33,9 @@ else:
 ROWS = 2**30  # bytes that rows may take
 MOST = 256  # samples in a chunk: their activations are kept too
 PIECES = 4  # that a chunk has where it streams past another
-Inputs = tuple[Any, ...]  # tensors, samples along the first axis
+Inputs = tuple["torch.Tensor", ...]  # samples along the first axis
+Tensors = Mapping[str, "torch.Tensor"]  # parameters or buffers by name
+Slopes = tuple[dict[str, "torch.Tensor"], "torch.Tensor"]  # ∂f_o/∂θ by the names of the parameters, and f_o
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +46,15 @@ class Snapshot:
     rest      the other parameters, and the buffers
     """
 
-    module: Any
-    trained: Mapping[str, Any]
-    rest: Mapping[str, Any]
+    module: torch.nn.Module
+    trained: Tensors
+    rest: Tensors
 
-    def cast(self, dtype: Any) -> Snapshot:
+    def cast(self, dtype: torch.dtype | None) -> Snapshot:
         """Copies in another precision; None leaves it as it is."""
         return Snapshot(self.module, _cast(self.trained, dtype), _cast(self.rest, dtype))
 
-    def difference(self, later: Snapshot) -> dict[str, Any]:
+    def difference(self, later: Snapshot) -> dict[str, torch.Tensor]:
         """θ_T − θ_0."""
         return {name: later.trained[name] - value for name, value in self.trained.items()}
 
@@ -68,7 +70,7 @@ class Snapshot:
             found = [self._called(part) for _, part in _parts(inputs, chunk)]
         return _array(torch.cat(found))
 
-    def _called(self, inputs: Inputs) -> Any:
+    def _called(self, inputs: Inputs) -> torch.Tensor:
         """f on a chunk, (samples, outputs)."""
         try:
             out = torch.func.functional_call(self.module, (dict(self.trained), dict(self.rest)), inputs)
@@ -85,10 +87,10 @@ class Snapshot:
                 "wrap it in a module that does")  # fmt: skip
         return out.reshape(len(out), -1)
 
-    def rows(self, inputs: Inputs, output: int) -> tuple[list[Any], Any]:
+    def rows(self, inputs: Inputs, output: int) -> tuple[list[torch.Tensor], torch.Tensor]:
         """J of one output on a chunk, a matrix (samples, entries) for each parameter; and f."""
 
-        def f(trained: dict[str, Any], *x: Any) -> tuple[Any, Any]:
+        def f(trained: dict[str, torch.Tensor], *x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             sample = tuple(part[None] for part in x)
             value = torch.func.functional_call(self.module, (trained, dict(self.rest)), sample).reshape(-1)[output]
             return value, value
@@ -96,7 +98,7 @@ class Snapshot:
         slopes, values = self._sliced(torch.func.grad(f, has_aux=True), inputs)
         return [slopes.pop(name).reshape(len(values), -1) for name in self.trained], values  # freed one by one
 
-    def _sliced(self, row: Callable[..., Any], inputs: Inputs) -> tuple[dict[str, Any], Any]:
+    def _sliced(self, row: Callable[..., Slopes], inputs: Inputs) -> Slopes:
         """A row for each sample: all at once by vmap, or one by one where the module does not allow that."""
         trained = dict(self.trained)
         try:
@@ -107,13 +109,14 @@ class Snapshot:
             rows = [row(trained, *sample) for sample in zip(*inputs, strict=True)]
         except Exception as error:  # whatever the module does
             raise InputError(
-                f"the module must be differentiable by torch.func, got {_name(self.module)} ({_reason(error)}): "
-                "keep its forward free of NumPy, of in-place changes to what it holds, and of old autograd functions."
+                f"the module must be differentiable by torch.func, got {type(self.module).__name__} "
+                f"({_reason(error)}): keep its forward free of NumPy, of in-place changes to what it holds, and of old "
+                "autograd functions."
             ) from error
         slopes = {name: torch.stack([one[0][name] for one in rows]) for name in trained}
         return slopes, torch.stack([one[1] for one in rows])
 
-    def tangent(self, inputs: Inputs, outputs: np.ndarray, chunk: int, along: Mapping[str, Any]) -> Tangent:
+    def tangent(self, inputs: Inputs, outputs: np.ndarray, chunk: int, along: Tensors) -> Tangent:
         """The kernel on a batch, and the slope of the outputs along a direction (which may be empty)."""
         kernel, slope, piece = np.zeros((len(outputs),) * 2), np.zeros_like(outputs), -(-chunk // PIECES)
         direction = [value.reshape(-1) for value in along.values()]
@@ -138,7 +141,7 @@ class Tangent:
     slope: np.ndarray
 
 
-def precision(snapshot: Snapshot, inputs: Inputs) -> Any:
+def precision(snapshot: Snapshot, inputs: Inputs) -> torch.dtype | None:
     """Double precision, or None, the module's own, where its code insists on that."""
     first = tuple(part[:1] for part in inputs)
     with _calm(snapshot.module), torch.no_grad():
@@ -157,7 +160,7 @@ def inputs_as(inputs: Inputs, snapshot: Snapshot) -> Inputs:
 
 
 @contextmanager
-def _calm(module: Any) -> Iterator[None]:
+def _calm(module: torch.nn.Module) -> Iterator[None]:
     """The module in eval mode, attention by the formula, which has all derivatives; afterwards all is as before."""
     flags = {part: part.training for part in module.modules()}
     fast = torch.backends.mha.get_fastpath_enabled()
@@ -181,7 +184,7 @@ def _parts(inputs: Inputs, size: int) -> Iterator[tuple[slice, Inputs]]:
         yield place, tuple(every[place] for every in inputs)
 
 
-def _gram(left: Sequence[Any], right: Sequence[Any]) -> np.ndarray:
+def _gram(left: Sequence[torch.Tensor], right: Sequence[torch.Tensor]) -> np.ndarray:
     return _array(sum(one @ two.T for one, two in zip(left, right, strict=True)))
 
 
@@ -192,23 +195,19 @@ def _require_same(alone: np.ndarray, together: np.ndarray) -> None:
             f"a difference of {gap:.2g}", "use statistics in buffers, as batch norm does in eval mode")  # fmt: skip
 
 
-def _cast(values: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
+def _cast(values: Tensors, dtype: torch.dtype | None) -> dict[str, torch.Tensor]:
     return {
         name: value.detach().to(dtype if value.is_floating_point() else None, copy=True)
         for name, value in values.items()
     }
 
 
-def _array(values: Any) -> np.ndarray:
+def _array(values: torch.Tensor) -> np.ndarray:
     return values.detach().double().cpu().numpy()
 
 
 def _shapes(inputs: Inputs) -> str:
     return ", ".join(f"shape {tuple(part.shape)}" for part in inputs)
-
-
-def _name(module: Any) -> str:
-    return type(module).__name__
 
 
 def _reason(error: Exception) -> str:

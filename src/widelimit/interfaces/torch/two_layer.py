@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jax.typing import ArrayLike
@@ -46,6 +46,7 @@ ACTIVATIONS = {"relu": "ReLU", "tanh": "Tanh", "sigmoid": "Sigmoid", "gelu": "GE
                "softplus": "Softplus"}  # fmt: skip
 PARAMETRISATIONS = ("standard", "ntk", "mean_field")
 SHAPE = "nn.Sequential(nn.Linear(d, n), activation, nn.Linear(n, 1, bias=False))"
+Layers = tuple["torch.nn.Linear", "torch.nn.Module", "torch.nn.Linear"]
 LINEAR_FROM = 40.0  # where softplus becomes x: e^{−40} is below rounding, e^{−20}, PyTorch's choice, is not
 
 
@@ -104,8 +105,7 @@ def from_torch(module: torch.nn.Module, parametrisation: str = "standard") -> Tw
     >>> problem = network.problem(wl.data.gaussian_classes(10, 0.5))  # doctest: +SKIP
     """
     require_known("parametrisation", parametrisation, PARAMETRISATIONS)
-    layers, (before, behind) = _layers(module)
-    inner, sigma, outer = layers
+    (inner, sigma, outer), (before, behind) = _layers(module)
     d, n = inner.in_features, inner.out_features
     if parametrisation != "standard":
         none = before == behind == 1
@@ -161,7 +161,8 @@ def to_torch(
     gain = _alpha(network.alpha, n) / n
     before, behind = (1.0, gain) if parametrisation is None else _factors(parametrisation, n, w.shape[1])
     a, b = gain / behind * scalars.get("a", np.ones(n)), scalars.get("b")
-    sigma = torch.nn.Softplus(threshold=LINEAR_FROM) if name_of(neuron.sigma) == "softplus" else _layer(neuron)
+    kind = getattr(torch.nn, ACTIVATIONS[name_of(neuron.sigma)])
+    sigma = kind(threshold=LINEAR_FROM) if kind is torch.nn.Softplus else kind()
     moves = network.mobility.w != 0, neuron.bias == "trained", neuron.outer == "trained"
     layers = [_linear(w / before, b, dtype, moves[:2]), sigma, _linear(a[None, :], None, dtype, moves[2:])]
     first, last = ([] if factor == 1 else [scale(factor)] for factor in (before, behind))
@@ -197,7 +198,7 @@ def _factors(parametrisation: str, n: int, d: int) -> tuple[float, float]:
     return {"standard": (1.0, 1.0), "ntk": (d**-0.5, n**-0.5), "mean_field": (1.0, 1 / n)}[parametrisation]
 
 
-def _layers(module: Any) -> tuple[list[Any], tuple[float, float]]:
+def _layers(module: torch.nn.Module) -> tuple[Layers, tuple[float, float]]:
     """Linear, activation, Linear of a module, and the factors before and behind them."""
     good = isinstance(module, torch.nn.Sequential)
     require(good, f"from_torch needs an {SHAPE}", type(module).__name__, "put the layers of your module into one")
@@ -211,16 +212,16 @@ def _layers(module: Any) -> tuple[list[Any], tuple[float, float]]:
     require(good, f"from_torch needs two layers, {SHAPE}", kinds, "diagnose takes any other module")
     lazy = any(torch.nn.parameter.is_lazy(p) for p in module.parameters())
     require(not lazy, "the layers must know their sizes", kinds, "call the module on an input first")
-    inner, _, outer = layers
+    inner, sigma, outer = layers
     require(outer.out_features == 1, "the last layer must have one output", outer.out_features, "take one of them")
     fits = outer.in_features == inner.out_features
     require(fits, "the layers must fit together", (inner, outer), "give them the same number of neurons")
     c = 0.0 if outer.bias is None else float(outer.bias.detach())
     require(c == 0, "the last layer must have no bias, or one that is 0", c, "make it nn.Linear(n, 1, bias=False)")
-    return layers, (factors[0], factors[1])
+    return (inner, sigma, outer), (factors[0], factors[1])
 
 
-def _activation(layer: Any) -> str:
+def _activation(layer: torch.nn.Module) -> str:
     """The name of σ."""
     names = {kind: name for name, kind in ACTIVATIONS.items()}
     require_known("activation of a module", type(layer).__name__, names)
@@ -247,11 +248,7 @@ def _known(neuron: Neuron) -> Ridge:
     return neuron
 
 
-def _layer(neuron: Ridge) -> Any:
-    return getattr(torch.nn, ACTIVATIONS[name_of(neuron.sigma)])()
-
-
-def _neurons(network: Problem | TwoLayer, rho: Any) -> np.ndarray:
+def _neurons(network: Problem | TwoLayer, rho: Cloud | ArrayLike | None) -> np.ndarray:
     """θ in full coordinates, (n, D)."""
     do = "give solution.final of a run in full coordinates, such as SGD"
     if isinstance(network, TwoLayer):

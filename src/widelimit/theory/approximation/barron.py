@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from widelimit.errors import InputError, require, require_count, require_positive, shown
+from widelimit.errors import InputError, finite_or_none, require, require_count, require_positive, shown
 from widelimit.problem.activations.kinks import kinks_of_expression, switches
 from widelimit.problem.combinations import Unknown
 from widelimit.problem.data.target import Target, parsed
@@ -46,7 +46,7 @@ from widelimit.theory.approximation.reflection import reflected
 from widelimit.theory.approximation.wave_packets import Key, Packets, packets_of
 from widelimit.theory.approximation.waves import Waves, no_waves
 from widelimit.theory.learning.hermite_spectrum import renamed
-from widelimit.theory.learning.spectrum import WithError, finite
+from widelimit.theory.learning.spectrum import WithError
 
 LARGEST = 1e6  # radius, and one over the smallest
 SEEN = 1001  # points at which a function must be finite, 0 among them
@@ -100,8 +100,9 @@ class Barron:
     def document(self) -> dict[str, object]:
         """The numbers by name."""
         return {
-            "f": str(self.f), "radius": self.radius, "norm": finite(self.norm.value), "error": finite(self.norm.error),
-            "delta": finite(self.delta.value), "meaning": self.meaning, "route": self.route,
+            "f": str(self.f), "radius": self.radius, "norm": finite_or_none(self.norm.value),
+            "error": finite_or_none(self.norm.error), "delta": finite_or_none(self.delta.value),
+            "meaning": self.meaning, "route": self.route,
         }  # fmt: skip
 
     def __repr__(self) -> str:

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from widelimit.arguments import instance_of
-from widelimit.errors import InputError, require, require_count
+from widelimit.errors import InputError, finite_or_none, require, require_count
 from widelimit.measures import Cloud, Density, Measure
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape, reduce
@@ -116,9 +116,11 @@ class Certificate:
     def document(self) -> dict[str, Any]:
         """Everything for JSON; what is not finite is None."""
         names = ("value", "gap", "lower", "mean", "infimum", "tolerance", "excess", "error")
-        numbers = {name: _finite(getattr(self, name)) for name in names}
-        neuron = None if self.neuron is None else dict(zip(self.coordinates, map(_finite, self.neuron), strict=True))
-        box = {name: [_finite(low), _finite(high)] for name, (low, high) in self.box.items()}
+        numbers = {name: finite_or_none(getattr(self, name)) for name in names}
+        neuron = (
+            None if self.neuron is None else dict(zip(self.coordinates, map(finite_or_none, self.neuron), strict=True))
+        )
+        box = {name: [finite_or_none(low), finite_or_none(high)] for name, (low, high) in self.box.items()}
         found = {"objective": self.objective, **numbers, "neuron": neuron, "method": self.method, "box": box}
         return found | {name: getattr(self, name) for name in ("rigorous", "points", "starts", "sentence")}
 
@@ -273,7 +275,3 @@ def _with_noise(problem: Problem, rho: Measure, within: object) -> Certificate:
         math.nan, None, land.coordinates, "gibbs", False, rho.n,
         error=abs(cells.free_energy - law.free_energy) + law.gap,
     )  # fmt: skip
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

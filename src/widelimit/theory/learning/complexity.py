@@ -17,11 +17,11 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from widelimit.errors import require, require_known
+from widelimit.errors import finite_or_none, require, require_known
 from widelimit.problem.expressions import Expression, expression
 from widelimit.theory.learning.hermite_spectrum import hermite
 from widelimit.theory.learning.leap import Leap, leap
-from widelimit.theory.learning.spectrum import Spectrum, finite
+from widelimit.theory.learning.spectrum import Spectrum
 from widelimit.theory.learning.sphere_spectrum import SphereSpectrum, gegenbauer
 from widelimit.theory.learning.walsh_spectrum import walsh
 
@@ -117,7 +117,7 @@ class Complexity:
 
     def document(self) -> dict[str, object]:
         """Everything by name."""
-        rows = [{**row._asdict(), "exponent": finite(row.exponent)} for row in self.predictions]
+        rows = [{**row._asdict(), "exponent": finite_or_none(row.exponent)} for row in self.predictions]
         return {
             "target": str(self.target), "law": self.law, "spectrum": self.spectrum.document(), "degrees": self.left(),
             "staircase": None if self.staircase is None else self.staircase.document(), "predictions": rows,

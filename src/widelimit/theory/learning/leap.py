@@ -19,12 +19,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from widelimit.errors import require, require_known
+from widelimit.errors import finite_or_none, require, require_known
 from widelimit.problem.expressions import Expression
 from widelimit.theory.learning.degeneracy import Degeneracy, degeneracy
 from widelimit.theory.learning.hermite_spectrum import hermite
 from widelimit.theory.learning.isotropic_leap import IsotropicLeap, isotropic_leap
-from widelimit.theory.learning.spectrum import Index, Spectrum, by_degree, finite
+from widelimit.theory.learning.spectrum import Index, Spectrum, by_degree
 from widelimit.theory.learning.walsh_spectrum import walsh
 
 FAMILIES = {"cube": walsh, "gauss": hermite}
@@ -123,7 +123,8 @@ class Leap:
         """Everything by name."""
         return {
             "leap": self.leap, "merged_staircase": self.merged_staircase, "variables": list(self.variables),
-            "steps": self.table(), "isotropic_leap": None if self.isotropic is None else finite(self.isotropic.leap),
+            "steps": self.table(),
+            "isotropic_leap": None if self.isotropic is None else finite_or_none(self.isotropic.leap),
             "degenerate": self.degeneracy is not None, "notes": self.notes, "sentence": self.sentence,
         }  # fmt: skip
 

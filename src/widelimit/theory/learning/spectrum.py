@@ -16,6 +16,8 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from widelimit.errors import finite_or_none
+
 Index = tuple[int, ...]
 
 
@@ -141,7 +143,7 @@ class Spectrum:
             "basis": self.basis, "variables": list(self.names), "order": self.order, "complete": self.complete,
             "coefficients": self.table(), "counted_as_zero": [self.word(i) for i in self.counted_as_zero],
             "norm": self.norm._asdict(), "degree_norms": [n._asdict() for n in self.degree_norms],
-            "information_exponent": finite(self.information_exponent), "degree": finite(self.degree),
+            "information_exponent": finite_or_none(self.information_exponent), "degree": finite_or_none(self.degree),
             "sentence": self.sentence,
         }  # fmt: skip
 
@@ -152,11 +154,6 @@ class Spectrum:
 def by_degree(index: Index) -> tuple[int, list[int]]:
     """The key that sorts 1, z1, z2, z1*z2, …"""
     return sum(index), [-k for k in index]
-
-
-def finite(value: float) -> float | None:
-    """A number for JSON, None for an infinite one."""
-    return value if math.isfinite(value) else None
 
 
 def word_of(index: Index, names: tuple[str, ...]) -> str:

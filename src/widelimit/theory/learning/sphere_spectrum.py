@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from widelimit.errors import InputError, is_whole, require, require_count
+from widelimit.errors import InputError, finite_or_none, is_whole, require, require_count
 from widelimit.on_first_use import OnFirstUse
 from widelimit.problem.expressions import Expression
 from widelimit.problem.grammar import VARIABLES
 from widelimit.theory.learning.ball_polynomials import SphereAxis, ball_polynomials
 from widelimit.theory.learning.hermite_spectrum import ORDERS, renamed
-from widelimit.theory.learning.spectrum import Index, WithError, finite
+from widelimit.theory.learning.spectrum import Index, WithError
 from widelimit.theory.learning.target_variables import indices, target_of
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class SphereSpectrum:
         return {
             "basis": "gegenbauer", "d": self.d, "variables": list(self.names), "complete": self.complete,
             "norm": self.norm._asdict(), "degree_norms": [n._asdict() for n in self.degree_norms],
-            "information_exponent": finite(self.information_exponent), "degree": finite(self.degree),
+            "information_exponent": finite_or_none(self.information_exponent), "degree": finite_or_none(self.degree),
         }  # fmt: skip
 
     def __repr__(self) -> str:
