@@ -8,7 +8,8 @@ d_g   directions   behind each radius; they matter where noise or volumes do
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import Generic, NamedTuple, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +20,14 @@ from widelimit.errors import require
 from widelimit.frozen import Frozen, static
 
 Rows = TypeVar("Rows", Array, np.ndarray)
+
+
+class Split(NamedTuple, Generic[Rows]):
+    """The columns of neurons: a (n,) and b (n,), 1 and 0 where absent, and w (n, …) or u and the radii."""
+
+    a: Rows
+    b: Rows
+    w: Rows
 
 
 class Coordinates(Frozen):
@@ -78,14 +87,13 @@ class Coordinates(Frozen):
         """Which columns are radii, (D,)."""
         return np.arange(self.D) >= self.first_radius
 
-    def split(self, theta: Rows) -> tuple[Rows, Rows, Rows]:
-        """a (n,), b (n,) with 1 and 0 where absent, and the remaining columns: w, or u and the radii; of an array of
-        NumPy as arrays of NumPy."""
+    def split(self, theta: Rows) -> Split[Rows]:
+        """a, b and the other columns; of an array of NumPy as arrays of NumPy."""
         columns = dict(zip(self.scalars, theta.T[: len(self.scalars)], strict=True))
-        of: Any = np if isinstance(theta, np.ndarray) else jnp
+        of: ModuleType = np if isinstance(theta, np.ndarray) else jnp
         a = columns.get("a", of.ones(theta.shape[0], theta.dtype))
         b = columns.get("b", of.zeros(theta.shape[0], theta.dtype))
-        return a, b, theta[:, len(self.scalars) :]
+        return Split(a, b, theta[:, len(self.scalars) :])
 
     def reduce(self, rows: ArrayLike) -> Array:
         """Full coordinates (n, D) to reduced ones; θ itself where there is no group to reduce."""

@@ -140,8 +140,18 @@ def inverse_of_lower(lower: Array) -> Array:
     return inverse
 
 
-def variances(decay: Decays, spread: Array) -> tuple[Array, Array, Array, Array]:
+class Variances(NamedTuple):
     """v_l (steps,), K/G (steps, steps), c_l (steps,) and v_B."""
+
+    v: Array
+    factor: Array
+    cross: Array
+    end: Array
+
+
+def variances(decay: Decays, spread: Array) -> Variances:
+    """Those of the walk of w over a block, from the variance that every step adds."""
     v = decay.within**2 @ spread
     below = decay.within * decay.shrink * v  # (D_m/D_l) v_l for l < m
-    return v, below + below.T + jnp.diag(v), decay.left * decay.shrink * v, decay.left**2 @ spread
+    cross, end = decay.left * decay.shrink * v, decay.left**2 @ spread
+    return Variances(v, below + below.T + jnp.diag(v), cross, end)

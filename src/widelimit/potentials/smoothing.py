@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import math
 from functools import partial, singledispatch
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -89,8 +90,16 @@ def slopes(activation: Activation, m: Array, s: Array, order: int) -> Array:
     raise TypeError(f"no smoothing is known for {activation!r}")
 
 
-def knot_scores(activation: Hinges, m: Array, s: Array) -> tuple[Array, Array, Array]:
-    """Distances t_j − m and scores z_j of the knots on a new first axis, and the jumps δ_j.
+class KnotScores(NamedTuple):
+    """Distances t_j − m and scores z_j of the knots on a new first axis, and the jumps δ_j."""
+
+    gap: Array
+    z: Array
+    jumps: Array
+
+
+def knot_scores(activation: Hinges, m: Array, s: Array) -> KnotScores:
+    """Where the knots lie, seen from (m, s).
 
     As a last axis, of one or two knots, they would be the inner loop of every sum over nodes.
     """
@@ -98,7 +107,7 @@ def knot_scores(activation: Hinges, m: Array, s: Array) -> tuple[Array, Array, A
     gap = knots - m
     spread = jnp.where(s > 0, s, 1.0)
     ends = jnp.where(gap == 0, 0.0, FAR * jnp.sign(gap))
-    return gap, jnp.where(s > 0, jnp.clip(gap / spread, -FAR, FAR), ends), jumps
+    return KnotScores(gap, jnp.where(s > 0, jnp.clip(gap / spread, -FAR, FAR), ends), jumps)
 
 
 @value.register

@@ -49,7 +49,7 @@ class Mobility(Value):
     w: As[Choice, Rate] = argument(_check_rate, _rate, default=1.0)
 
     @property
-    def each(self) -> tuple[Rate, Rate, Rate]:
+    def each(self) -> tuple[Rate, ...]:
         """The rates of a, b and w."""
         return self.a, self.b, self.w
 

@@ -110,9 +110,17 @@ class Conjugate(NamedTuple):
     k: Array
 
 
+class NewtonStep(NamedTuple):
+    """A direction of descent, the slope along it, and the root mean square of the condition for a minimum."""
+
+    direction: Array
+    slope: Array
+    defect: Array
+
+
 @jax.jit
-def newton_direction(movement: PointStep, theta: Array) -> tuple[Array, Array, Array]:
-    """A direction of descent, its slope, and how far from a minimum we are.
+def newton_direction(movement: PointStep, theta: Array) -> NewtonStep:
+    """The step of Newton's method from points θ.
 
     The derivative of the condition is symmetric in ⟨u, v⟩ = Σ m_i ⟨u_i, v_i⟩/(η M). Where the curvature is negative
     the direction found so far is taken.
@@ -142,4 +150,4 @@ def newton_direction(movement: PointStep, theta: Array) -> tuple[Array, Array, A
 
     start = Conjugate(jnp.zeros_like(g), -g, -g, inner(g, g), jnp.asarray(0))
     x = jax.lax.while_loop(unfinished, body, start).x
-    return x, inner(g, x), jnp.sqrt(jnp.sum(weights[:, None] * g**2))
+    return NewtonStep(x, inner(g, x), jnp.sqrt(jnp.sum(weights[:, None] * g**2)))

@@ -21,6 +21,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -84,6 +85,14 @@ def _start(problem: Problem, cells: int) -> tuple[np.ndarray, np.ndarray]:
     return curve(scores[:, None])[:, 0], masses / masses.sum()
 
 
+class StepSlopes(NamedTuple):
+    """Gradient (n + 1,) of the value of a step, and its Hessian: the band T and A (n + 1, Q)."""
+
+    gradient: np.ndarray
+    band: np.ndarray
+    features: np.ndarray
+
+
 @dataclass(frozen=True)
 class QuantileStep:
     """The problem of one step: from the edges ``start`` in the time η."""
@@ -112,8 +121,8 @@ class QuantileStep:
             self.weights @ logs / self.beta + move @ _times(self.metric, move) / (2 * self.eta)
         )
 
-    def slopes(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Gradient (n + 1,) of the value, and its Hessian: the band T and A (n + 1, Q)."""
+    def slopes(self, edges: np.ndarray) -> StepSlopes:
+        """Those of the value."""
         at = derivatives(self.land, jnp.asarray(_middle(edges)))
         phi, first, second, steep, bent = (np.asarray(x) for x in at)
         residual = np.asarray(self.land.fit.residual(jnp.asarray(self.weights @ phi)))
@@ -126,7 +135,7 @@ class QuantileStep:
         share = self.weights / self.beta
         gradient -= _onto_edges(share * low, share * high)
         band -= _band(share * low_low, share * low_high, share * high_high)
-        return gradient, band, _onto_edges(half, half)
+        return StepSlopes(gradient, band, _onto_edges(half, half))
 
     def minimum(self) -> np.ndarray:
         """The edges after the step."""
@@ -163,9 +172,19 @@ def _middle(edges: np.ndarray) -> np.ndarray:
     return (edges[1:] + edges[:-1]) / 2
 
 
-@jax.jit
-def derivatives(land: FeatureLandscape, centres: Array) -> tuple[Array, Array, Array, Array, Array]:
+class Derivatives(NamedTuple):
     """Φ, Φ', Φ'' of one coordinate, (n, Q) each, and (λ v)', (λ v)'', (n,) each."""
+
+    phi: Array
+    first: Array
+    second: Array
+    steep: Array
+    bent: Array
+
+
+@jax.jit
+def derivatives(land: FeatureLandscape, centres: Array) -> Derivatives:
+    """Those at the centres of cells."""
 
     def along(function: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
         def slope(shift: Array) -> tuple[Array, Array]:
@@ -174,7 +193,7 @@ def derivatives(land: FeatureLandscape, centres: Array) -> tuple[Array, Array, A
         (value, first), (_, second) = jax.jvp(slope, (0.0,), (1.0,))
         return value, first, second
 
-    return *along(land.features), *along(land.penalty)[1:]
+    return Derivatives(*along(land.features), *along(land.penalty)[1:])
 
 
 def _onto_edges(low: np.ndarray, high: np.ndarray) -> np.ndarray:
