@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,16 +73,11 @@ def pair_distance(
 
 
 def _on_the_line(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray, p: float) -> float:
-    """W_p from the two quantile functions, constant between neighbours of the merged levels."""
-    x, levels = quantile_function(x, weights)
-    y, other_levels = quantile_function(y, other_weights)
-    cuts = np.sort(np.concatenate([levels, other_levels]))
-    share = np.diff(cuts, prepend=0.0)
-    cuts, share = cuts[share > ROUNDING], share[share > ROUNDING]
-    middle = cuts - share / 2
-    gaps = np.abs(x[np.searchsorted(levels, middle)] - y[np.searchsorted(other_levels, middle)])
+    """W_p from the plan on the line."""
+    plan = line_plan(x, weights, y, other_weights)
+    gaps = np.abs(plan.x - plan.y)
     scale = float(gaps.max())
-    return scale * float(share @ (gaps / scale) ** p) ** (1 / p) if scale > 0 else 0.0
+    return scale * float(plan.share @ (gaps / scale) ** p) ** (1 / p) if scale > 0 else 0.0
 
 
 def _by_simplex(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray, p: float) -> float:
@@ -94,6 +90,25 @@ def _by_simplex(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights
         mean, log = ot.emd2(weights, other_weights, cost, numItermax=PIVOTS, log=True)
     _require_found(log["warning"], len(x), len(y))
     return scale * max(float(mean), 0.0) ** (1 / p)
+
+
+class LinePlan(NamedTuple):
+    """Each share of the mass, from which point x it goes, and to which y; (pairs,) each."""
+
+    share: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+
+
+def line_plan(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray) -> LinePlan:
+    """The optimal plan on the line: both quantile functions are constant between neighbours of the merged levels."""
+    x, levels = quantile_function(x, weights)
+    y, other_levels = quantile_function(y, other_weights)
+    cuts = np.sort(np.concatenate([levels, other_levels]))
+    share = np.diff(cuts, prepend=0.0)
+    cuts, share = cuts[share > ROUNDING], share[share > ROUNDING]
+    middle = cuts - share / 2
+    return LinePlan(share, x[np.searchsorted(levels, middle)], y[np.searchsorted(other_levels, middle)])
 
 
 def optimal_plan(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray) -> np.ndarray:
