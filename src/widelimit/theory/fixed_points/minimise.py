@@ -191,11 +191,9 @@ class _Search:
         weighted = self.weighted(theta, np.append(now.w, np.zeros(len(fresh))))
         tried = [weighted]
         for _ in range(2):
-            tried.append(self.reweighted(self.polished(tried[-1])))
+            moved = self.polished(tried[-1])
+            tried.append(self.weighted(moved.theta, moved.w))
         return min(tried, key=self.value)
-
-    def reweighted(self, now: Atoms) -> Atoms:
-        return self.weighted(now.theta, now.w)
 
     def weighted(self, theta: np.ndarray, w: np.ndarray) -> Atoms:
         """The best weights; atoms that coincide become one, and those without weight leave."""
