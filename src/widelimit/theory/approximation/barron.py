@@ -22,14 +22,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from widelimit.errors import InputError, require, require_count, require_positive, shown
 from widelimit.problem.activations.kinks import kinks_of_expression, switches
 from widelimit.problem.combinations import Unknown
-from widelimit.problem.data.target import Target, parsed
+from widelimit.problem.data.target import Evaluated, Target, parsed
 from widelimit.problem.expressions import Expression
 from widelimit.problem.host_values import host_values
 from widelimit.theory.approximation.barron_parts import (
@@ -108,7 +107,7 @@ class Barron:
         return f"<Barron: C = {self.norm}, Δ = {self.delta} on |x| ≤ {self.radius:g}, {self.meaning} ({self.route})>"
 
 
-def barron(f: str | Expression | Callable[..., Any], radius: float, k: int | None = None) -> Barron:
+def barron(f: Evaluated, radius: float, k: int | None = None) -> Barron:
     """C = ∫|ω||f̂(ω)|dω of a function, and Δ = 2 r C on the ball |x| ≤ r.
 
     f        an expression in x or x1, x2, …, or a function of an array of points (n,), or of rows (n, k)

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,7 +31,7 @@ from widelimit.theory.learning.target_variables import indices, samples_of, targ
 if TYPE_CHECKING:
     from widelimit.potentials import hermite as polynomials
     from widelimit.problem.data import Empirical
-    from widelimit.problem.data.target import Target
+    from widelimit.problem.data.target import Evaluated, Target
     from widelimit.theory.learning import axis_integrals, normal_rules
 else:  # with JAX and SciPy, which polynomials do without
     polynomials = OnFirstUse("widelimit.potentials.hermite")
@@ -46,9 +45,7 @@ EPS = float(np.finfo(float).eps)
 Series = dict[Index, WithError]
 
 
-def hermite(
-    link: str | Expression | Callable[..., Any] | Empirical, order: int | None = None, k: int | None = None
-) -> Spectrum:
+def hermite(link: Evaluated | Empirical, order: int | None = None, k: int | None = None) -> Spectrum:
     """Hermite coefficients of a link or target, with their errors, norms by degree, and the information exponent.
 
     link    an expression in z or z1, z2, …; a function of an array of points (n,), or of rows (n, k); or samples,

@@ -14,9 +14,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from widelimit.theory.learning.spectrum import Index, WithError, finite
 from widelimit.theory.learning.target_variables import indices, target_of
 
 if TYPE_CHECKING:
+    from widelimit.problem.data.target import Evaluated
     from widelimit.theory.learning import axis_integrals, normal_rules
 else:  # with JAX and SciPy, which polynomials do without
     axis_integrals = OnFirstUse("widelimit.theory.learning.axis_integrals")
@@ -100,9 +100,7 @@ class SphereSpectrum:
         return f"<SphereSpectrum, d = {self.d}: ‖P_ℓ f‖² = {{{shares}}}, E f² = {self.norm}>"
 
 
-def gegenbauer(
-    target: str | Expression | Callable[..., Any], d: int, order: int | None = None, k: int | None = None
-) -> SphereSpectrum:
+def gegenbauer(target: Evaluated, d: int, order: int | None = None, k: int | None = None) -> SphereSpectrum:
     """‖P_ℓ f‖² of a target on the sphere of radius √d in R^d.
 
     target   an expression in z or z1, z2, …, the first coordinates of x; or a function of rows (n, k)

@@ -9,8 +9,7 @@ samples           means with standard errors
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from widelimit.theory.learning.target_variables import indices, samples_of, targ
 if TYPE_CHECKING:
     from widelimit.problem import host_values
     from widelimit.problem.data import Empirical
-    from widelimit.problem.data.target import Target
+    from widelimit.problem.data.target import Evaluated, Target
 else:  # with JAX and SciPy, which polynomials do without
     host_values = OnFirstUse("widelimit.problem.host_values")
 
@@ -35,9 +34,7 @@ MOST_SMALL = 4096  # coefficients that count as 0 and are kept
 ROWS = 1 << 16
 
 
-def walsh(
-    target: str | Expression | Callable[..., Any] | Empirical, order: int | None = None, k: int | None = None
-) -> Spectrum:
+def walsh(target: Evaluated | Empirical, order: int | None = None, k: int | None = None) -> Spectrum:
     """Fourier coefficients on the cube {±1}^k, with their errors, norms by degree, and the information exponent.
 
     target   an expression in z1, z2, …; a function of rows (n, k) of ±1; or samples, `wl.data.empirical(x, y)`
