@@ -12,8 +12,6 @@ samples           f̂_α = mean of y Π_i h_{α_i}(x_i), with standard errors
 
 from __future__ import annotations
 
-import itertools
-import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -21,11 +19,12 @@ import numpy as np
 
 from widelimit.errors import require_count
 from widelimit.on_first_use import OnFirstUse
+from widelimit.potentials.product_families import Index, hermite_series
 from widelimit.problem.expressions import Expression, Terms
 from widelimit.problem.grammar import VARIABLES
 from widelimit.theory.learning.sampled_spectrum import spectrum_of_samples
 from widelimit.theory.learning.separation import separated
-from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
+from widelimit.theory.learning.spectrum import Spectrum, WithError
 from widelimit.theory.learning.target_variables import indices, samples_of, target_of
 
 if TYPE_CHECKING:
@@ -63,7 +62,8 @@ def hermite(link: Evaluated | Empirical, order: int | None = None, k: int | None
     if order is not None:
         require_count("order", order, "10")
     if (samples := samples_of(link)) is not None:
-        return spectrum_of_samples(samples, list(indices(samples.d, order or 3)), hermite_products, "hermite")
+        chosen = list(indices(samples.d, order or 3))
+        return spectrum_of_samples(samples, chosen, polynomials.hermite_products, "hermite")
     target, names = target_of(link, k)
     terms = target.monomials if isinstance(target, Expression) else None
     if terms is not None:
@@ -73,34 +73,11 @@ def hermite(link: Evaluated | Empirical, order: int | None = None, k: int | None
     return Spectrum("hermite", names, series, norm, highest, complete=False)
 
 
-def hermite_products(z: np.ndarray, chosen: list[Index]) -> np.ndarray:
-    """Π_i h_{α_i}(z_i) at rows z (n, k), (n, number of indices)."""
-    tables = [polynomials.orthonormal_hermite(z[:, i], max(max(a[i] for a in chosen), 1)) for i in range(z.shape[1])]
-    result = np.ones((len(z), len(chosen)))
-    for i, table in enumerate(tables):
-        result *= table[:, [a[i] for a in chosen]]
-    return result
-
-
-def monomial_series(n: int) -> dict[int, float]:
-    """z^n = Σ_k c_k h_k."""
-    return {
-        n - 2 * m: math.factorial(n) / (2**m * math.factorial(m) * math.sqrt(math.factorial(n - 2 * m)))
-        for m in range(n // 2 + 1)
-    }
-
-
 def _of_polynomial(terms: Terms, names: tuple[str, ...], order: int | None) -> Spectrum:
     """Exactly, up to rounding."""
     places = [max(VARIABLES[name], 1) - 1 for name in names]
-    found: dict[Index, float] = {}
-    sizes: dict[Index, float] = {}
-    for exponents, c in terms.items():
-        parts = [monomial_series(exponents[place]) for place in places]
-        for index in itertools.product(*parts):
-            value = c * math.prod(part[n] for part, n in zip(parts, index, strict=True))
-            found[index] = found.get(index, 0.0) + value
-            sizes[index] = sizes.get(index, 0.0) + abs(value)
+    terms = {tuple(exponents[place] for place in places): c for exponents, c in terms.items()}
+    found, sizes = hermite_series(terms), hermite_series({exponents: abs(c) for exponents, c in terms.items()})
     degree = max((sum(index) for index in found), default=0)
     series = {index: WithError(c, 8 * EPS * sizes[index]) for index, c in found.items()}
     norm = WithError(sum(c.value**2 for c in series.values()), sum(2 * abs(c.value) * c.error for c in series.values()))
@@ -156,7 +133,7 @@ def _block(f: Target, k: int, order: int) -> tuple[Series, WithError]:
         pairs = _pairs(one.values, one.errors)
         return {(n,): pair for n, pair in enumerate(pairs[:-1])}, pairs[-1]
     chosen = list(indices(k, order))
-    pairs = _pairs(*normal_rules.normal_means(f, k, lambda z: hermite_products(z, chosen)))
+    pairs = _pairs(*normal_rules.normal_means(f, k, lambda z: polynomials.hermite_products(z, chosen)))
     return dict(zip(chosen, pairs[:-1], strict=True)), pairs[-1]
 
 

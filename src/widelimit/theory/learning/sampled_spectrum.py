@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from widelimit.errors import require
-from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
+from widelimit.potentials.product_families import Index
+from widelimit.theory.learning.spectrum import Spectrum, WithError
 from widelimit.theory.learning.target_variables import names_of
 
 if TYPE_CHECKING:

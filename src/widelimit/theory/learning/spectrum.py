@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-Index = tuple[int, ...]
+from widelimit.potentials.product_families import Index
 
 
 class WithError(NamedTuple):

@@ -21,11 +21,12 @@ import numpy as np
 
 from widelimit.errors import InputError, is_whole, require, require_count
 from widelimit.on_first_use import OnFirstUse
+from widelimit.potentials.product_families import Index
 from widelimit.problem.expressions import Expression
 from widelimit.problem.grammar import VARIABLES
 from widelimit.theory.learning.ball_polynomials import SphereAxis, ball_polynomials
 from widelimit.theory.learning.hermite_spectrum import ORDERS, renamed
-from widelimit.theory.learning.spectrum import Index, WithError, finite
+from widelimit.theory.learning.spectrum import WithError, finite
 from widelimit.theory.learning.target_variables import indices, target_of
 
 if TYPE_CHECKING:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from widelimit.errors import require, require_count
 from widelimit.on_first_use import OnFirstUse
+from widelimit.potentials.product_families import Index, all_indices
 from widelimit.problem.expressions import Expression, expression
-from widelimit.theory.learning.spectrum import Index
 
 if TYPE_CHECKING:
     from widelimit.problem import data
@@ -55,6 +54,4 @@ def indices(k: int, order: int) -> Iterator[Index]:
     """All indices of k variables with degree at most ``order``, by degree."""
     count = math.comb(k + order, k)
     require(count <= MOST_INDICES, f"at most {MOST_INDICES} coefficients can be looked at", count, "lower the order")
-    for degree in range(order + 1):
-        for chosen in itertools.combinations_with_replacement(range(k), degree):
-            yield tuple(chosen.count(i) for i in range(k))
+    yield from all_indices(k, order)

@@ -15,11 +15,12 @@ import numpy as np
 
 from widelimit.errors import require, require_count
 from widelimit.on_first_use import OnFirstUse
+from widelimit.potentials.product_families import Index, sign_products
 from widelimit.problem.expressions import Expression, Terms
 from widelimit.problem.grammar import VARIABLES
 from widelimit.theory.learning.hermite_spectrum import renamed
 from widelimit.theory.learning.sampled_spectrum import spectrum_of_samples
-from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
+from widelimit.theory.learning.spectrum import Spectrum, WithError
 from widelimit.theory.learning.target_variables import indices, samples_of, target_of
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def walsh(target: Evaluated | Empirical, order: int | None = None, k: int | None
         signs = bool((np.abs(samples.x) == 1).all())
         require(signs, "samples on the cube must have rows of +1 and -1", target, "try wl.hermite for Gaussian rows")
         chosen = [a for a in indices(samples.d, order or 3) if max(a) <= 1]
-        return spectrum_of_samples(samples, chosen, _signs, "walsh")
+        return spectrum_of_samples(samples, chosen, sign_products, "walsh")
     found, names = target_of(target, k)
     terms = found.monomials if isinstance(found, Expression) else None
     series = _of_corners(found, len(names)) if terms is None else _of_polynomial(terms, names)
@@ -90,8 +91,3 @@ def _of_corners(target: Target, k: int) -> dict[Index, WithError]:
     small = np.flatnonzero((y != 0) & (np.abs(y) <= error))
     chosen = np.flatnonzero(np.abs(y) > error).tolist() + (small.tolist() if len(small) <= MOST_SMALL else [])
     return {tuple(int(bool(n & power)) for power in powers): WithError(float(y[n]), error) for n in chosen}
-
-
-def _signs(x: np.ndarray, chosen: list[Index]) -> np.ndarray:
-    """Π_{i∈S} x_i at rows x, (n, number of indices)."""
-    return np.stack([np.prod(x[:, np.flatnonzero(index)], axis=1) for index in chosen], axis=1)
