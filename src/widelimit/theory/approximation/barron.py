@@ -45,7 +45,7 @@ from widelimit.theory.approximation.reflection import reflected
 from widelimit.theory.approximation.wave_packets import Key, Packets, packets_of
 from widelimit.theory.approximation.waves import Waves, no_waves
 from widelimit.theory.learning.hermite_spectrum import renamed
-from widelimit.theory.learning.spectrum import WithError, finite
+from widelimit.theory.learning.spectrum import WithError, finite, total
 
 LARGEST = 1e6  # radius, and one over the smallest
 SEEN = 1001  # points at which a function must be finite, 0 among them
@@ -154,11 +154,11 @@ def _of_packets(f: Expression, packets: Packets, r: float) -> Barron:
     parts = [transformed_part(still, terms) for still, terms in groups.items()]
     if polynomial:
         parts.append(polynomial_part(polynomial, k, r))
-    total = WithError(sum(p.norm.value for p in parts), sum(p.norm.error for p in parts))
+    norm = total(p.norm for p in parts)
     sharp = not polynomial or (k == 1 and len(parts) == 1 and parts[0].sharp)
     meaning = EXACT if not polynomial else "smallest of all extensions from the ball" if sharp else UPPER
     route = next((p.route for p in parts if p.route != CLOSED), CLOSED)
-    return Barron(f, k, r, total, meaning, route, tuple(p.waves for p in parts))
+    return Barron(f, k, r, norm, meaning, route, tuple(p.waves for p in parts))
 
 
 def _numerically(f: Target, k: int, r: float) -> Barron:

@@ -21,11 +21,10 @@ from widelimit.errors import require_count
 from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.product_families import Index, hermite_series
 from widelimit.problem.expressions import Expression, Terms
-from widelimit.problem.grammar import VARIABLES
 from widelimit.theory.learning.sampled_spectrum import spectrum_of_samples
 from widelimit.theory.learning.separation import separated
-from widelimit.theory.learning.spectrum import Spectrum, WithError
-from widelimit.theory.learning.target_variables import indices, samples_of, target_of
+from widelimit.theory.learning.spectrum import EPS, Spectrum, WithError, whole_spectrum, with_errors
+from widelimit.theory.learning.target_variables import indices, monomials_of, samples_of, target_of
 
 if TYPE_CHECKING:
     from widelimit.potentials import hermite as polynomials
@@ -39,7 +38,6 @@ else:  # with JAX and SciPy, which polynomials do without
 
 ORDERS = {1: 20, 2: 12, 3: 8}  # the highest degree looked at, by the number of variables
 ORDER_OF_MORE = 6
-EPS = float(np.finfo(float).eps)
 
 Series = dict[Index, WithError]
 
@@ -65,8 +63,7 @@ def hermite(link: Evaluated | Empirical, order: int | None = None, k: int | None
         chosen = list(indices(samples.d, order or 3))
         return spectrum_of_samples(samples, chosen, polynomials.hermite_products, "hermite")
     target, names = target_of(link, k)
-    terms = target.monomials if isinstance(target, Expression) else None
-    if terms is not None:
+    if (terms := monomials_of(target, names)) is not None:
         return _of_polynomial(terms, names, order)
     highest = order or ORDERS.get(len(names), ORDER_OF_MORE)
     series, norm = _of_target(target, names, highest)
@@ -75,15 +72,10 @@ def hermite(link: Evaluated | Empirical, order: int | None = None, k: int | None
 
 def _of_polynomial(terms: Terms, names: tuple[str, ...], order: int | None) -> Spectrum:
     """Exactly, up to rounding."""
-    places = [max(VARIABLES[name], 1) - 1 for name in names]
-    terms = {tuple(exponents[place] for place in places): c for exponents, c in terms.items()}
     found, sizes = hermite_series(terms), hermite_series({exponents: abs(c) for exponents, c in terms.items()})
     degree = max((sum(index) for index in found), default=0)
     series = {index: WithError(c, 8 * EPS * sizes[index]) for index, c in found.items()}
-    norm = WithError(sum(c.value**2 for c in series.values()), sum(2 * abs(c.value) * c.error for c in series.values()))
-    highest = degree if order is None else order
-    kept = {index: c for index, c in series.items() if sum(index) <= highest}
-    return Spectrum("hermite", names, kept, norm, highest, complete=degree <= highest)
+    return whole_spectrum("hermite", names, series, degree, order)
 
 
 def _of_target(target: Target, names: tuple[str, ...], order: int) -> tuple[Series, WithError]:
@@ -130,18 +122,14 @@ def _block(f: Target, k: int, order: int) -> tuple[Series, WithError]:
     """Coefficients and E f² of a function of the first k variables."""
     if k == 1:
         one = axis_integrals.axis_integrals(f, order, axis_integrals.NormalAxis())
-        pairs = _pairs(one.values, one.errors)
+        pairs = with_errors(one.values, one.errors)
         return {(n,): pair for n, pair in enumerate(pairs[:-1])}, pairs[-1]
     chosen = list(indices(k, order))
-    pairs = _pairs(*normal_rules.normal_means(f, k, lambda z: polynomials.hermite_products(z, chosen)))
+    pairs = with_errors(*normal_rules.normal_means(f, k, lambda z: polynomials.hermite_products(z, chosen)))
     return dict(zip(chosen, pairs[:-1], strict=True)), pairs[-1]
 
 
 @lru_cache(maxsize=64)
 def _norm(f: Target, k: int) -> WithError:
     """E f² alone."""
-    return _pairs(*normal_rules.normal_means(f, k, lambda z: np.empty((len(z), 0))))[-1]
-
-
-def _pairs(values: np.ndarray, errors: np.ndarray) -> list[WithError]:
-    return [WithError(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
+    return with_errors(*normal_rules.normal_means(f, k, lambda z: np.empty((len(z), 0))))[-1]

@@ -1,4 +1,4 @@
-"""Which variables a target has, and the indices of a family in them."""
+"""Which variables a target has, its monomials in them, and the indices of a family in them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from widelimit.errors import require, require_count
 from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.product_families import Index, all_indices
-from widelimit.problem.expressions import Expression, expression
+from widelimit.problem.expressions import Expression, Terms, expression
+from widelimit.problem.grammar import VARIABLES
 
 if TYPE_CHECKING:
     from widelimit.problem import data
@@ -43,6 +44,15 @@ def target_of(link: Any, k: int | None = None) -> tuple[Target, tuple[str, ...]]
     count = 1 if k is None else k
     require_count("k", count, "2")
     return target, names_of(count)
+
+
+def monomials_of(target: Target, names: tuple[str, ...]) -> Terms | None:
+    """The monomials of a polynomial, with one exponent for each of the named variables; None of what is none."""
+    terms = target.monomials if isinstance(target, Expression) else None
+    if terms is None:
+        return None
+    places = [max(VARIABLES[name], 1) - 1 for name in names]
+    return {tuple(exponents[place] for place in places): c for exponents, c in terms.items()}
 
 
 def samples_of(link: object) -> Empirical | None:
