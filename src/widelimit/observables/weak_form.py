@@ -80,7 +80,7 @@ def _between_jumps(
     """Residuals between neighbouring saves of a stretch without jumps."""
     held = problem.rates.between(float(times[0]), float(times[-1]))
     rules = replace(rules_of(problem, reduced=True), mobility=held)
-    clock = np.array([problem.schedule.integral(float(t)) for t in times])
+    clock = problem.schedule.clock(times)
     pairs = np.array([apply(solution.at(t), np.asarray(rules.rates(t))) for t in times])  # ∫χ dρ and ∫Lχ dρ
     return np.diff(pairs[:, 0]) - _integrals(clock, pairs[:, 1])
 
