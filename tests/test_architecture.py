@@ -157,7 +157,7 @@ def test_the_numbers_of_a_value_are_its_leaves_and_its_arguments_make_it(value):
 
 
 WALKS = {
-    "MeanField": (wl.MeanField(16, check=False), Interacting, "velocity"),  # its twin would walk on a thread
+    "MeanField": (wl.MeanField(16, check=False), Interacting, "velocity"),  # a twin may be traced first, in its thread
     "SGD": (wl.SGD(4, 0.01), Iteration, "block"),
 }
 

@@ -39,6 +39,13 @@ def gauss(points: int) -> tuple[np.ndarray, np.ndarray]:
     return x, w
 
 
+@lru_cache(maxsize=256)
+def to_legendre(points: int) -> np.ndarray:
+    """The matrix (points, points) from values at these nodes to the coefficients of P_0, P_1, …"""
+    x, w = gauss(points)
+    return (np.arange(points) + 0.5)[:, None] * w * np.polynomial.legendre.legvander(x, points - 1).T
+
+
 def panel_rule(edges: np.ndarray, points: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights (…, panels, points) between edges (…, panels + 1)."""
     x, w = gauss(points)

@@ -84,7 +84,7 @@ class Cloud(_Points):
         weights = array_of("weights", self.weights, "(n,)", "give one weight per neuron")
         n = len(theta)
         require(len(weights) == n, f"weights must have shape ({n},)", weights.shape, "give one weight per neuron")
-        _require_masses("the weights of a cloud", weights)
+        require_masses("the weights of a cloud", weights)
         vars(self).update(theta=theta, weights=weights, coordinates=names)
 
 
@@ -187,7 +187,7 @@ def _columns_of(coordinates: object) -> tuple[str, ...]:
     return names
 
 
-def _require_masses(what: str, masses: np.ndarray) -> None:
+def require_masses(what: str, masses: np.ndarray) -> None:
     """Refuse masses that are negative or do not add up to 1."""
     total = float(masses.sum())
     good = abs(total - 1) < MASS and bool((masses >= 0).all())

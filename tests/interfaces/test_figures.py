@@ -175,6 +175,7 @@ def test_a_figure_is_drawn_on_the_axes_of_a_part_of_a_figure(pair):
 
 @pytest.mark.more
 def test_styles_change_sizes_and_leave_no_setting_behind(pair):
+    plt.get_backend()  # Matplotlib settles on one when it is first asked
     before = plt.rcParams.copy()
     sizes = {style: wl.figure(*pair, style=style) for style in ("paper", "screen", "slide")}
     widths = [canvas.get_figwidth() for canvas in sizes.values()]

@@ -50,6 +50,22 @@ def test_a_dilation_moves_every_point_along_its_own_ray():
     assert wasserstein(cloud_of(1e-9 * theta), cloud_of(1.7e-9 * theta)) == pytest.approx(1e-9 * exact, rel=1e-12)
 
 
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_a_cloud_in_single_precision_is_as_far_as_the_one_it_was_rounded_from(dimension):
+    """Its weights miss 1 by the rounding of their sum, and each of them by its own: W_1 by that times the size."""
+    rng = np.random.default_rng(3)
+    theta, other, weights = (
+        rng.normal(size=(60, dimension)),
+        rng.normal(size=(20, dimension)),
+        rng.dirichlet(np.ones(60)),
+    )
+    single = wl.Cloud(theta.astype(np.float32), weights.astype(np.float32), ("r", "a")[:dimension])
+    assert abs(np.asarray(single.weights, float).sum() - 1) > 1e-9
+    exact = wasserstein(cloud_of(theta, weights), cloud_of(other), p=1)
+    rounding = np.finfo(np.float32).eps * np.abs(np.concatenate([theta, other])).max() * 4
+    assert wasserstein(single, cloud_of(other), p=1) == pytest.approx(exact, abs=rounding)
+
+
 @pytest.mark.parametrize("dimension, n", [(1, 30), (1, 3000), (2, 30)])
 def test_a_weight_is_a_repetition(dimension, n):
     """The levels k/n of the two are summed differently, and the root of their rounding must not show."""

@@ -14,21 +14,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from widelimit.arguments import answer_of, array_of, instance_of
 from widelimit.errors import require
 from widelimit.measures import Cloud, Measure, measure_of
+from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape, reduce
 from widelimit.problem.data import Hypercube
-from widelimit.problem.data.target import check_arity, evaluate, parsed
-from widelimit.problem.expressions import Expression
+from widelimit.problem.data.target import Evaluated, check_arity, evaluate, parsed
 from widelimit.problem.problem import Problem
 
 
-def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> Callable[[Measure], float]:
+def coefficient(problem: Problem, basis: Evaluated) -> Callable[[Measure], float]:
     """An observer of E f(x; ρ) g(z) for an expression or a function g of the kept coordinates.
 
     >>> import widelimit as wl
@@ -42,7 +42,7 @@ def coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]
     return lambda rho: float(observe(measure_of(rho, "coefficient")))
 
 
-def coefficient_error(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> Callable[[Measure], float]:
+def coefficient_error(problem: Problem, basis: Evaluated) -> Callable[[Measure], float]:
     """An observer of how far `coefficient` may be off: what finer nodes change, or the spread of random ones, and what
     is lost of neurons too long for the rules of σ, or too steep for nodes of several coordinates.
 
@@ -53,29 +53,38 @@ def coefficient_error(problem: Problem, basis: str | Expression | Callable[[Any]
     >>> wl.observables.coefficient_error(problem, "z1")(rho) < 1e-11
     True
     """
-    observe = projection(problem, _function(problem, basis), "project_error")
+    observe = projection_error(problem, _function(problem, basis))
     return lambda rho: float(observe(measure_of(rho, "coefficient_error")))
 
 
-def projection(
-    problem: Problem, g: Callable[[np.ndarray], np.ndarray], ask: str = "project"
-) -> Callable[[Measure], np.ndarray]:
-    """An observer of E f(x; ρ) g(z), or of its error, for functions g of the nodes z (J, k): (J,) or (J, several)."""
+def projection(problem: Problem, g: Callable[[np.ndarray], np.ndarray]) -> Callable[[Measure], np.ndarray]:
+    """An observer of E f(x; ρ) g(z) for functions g of the nodes z (J, k): (J,) or (J, several)."""
+    land = _landscape(problem)
+    return lambda rho: land.project(_reduced(problem, rho, land), g)
+
+
+def projection_error(problem: Problem, g: Callable[[np.ndarray], np.ndarray]) -> Callable[[Measure], np.ndarray]:
+    """An observer of how far `projection` may be off."""
+    land = _landscape(problem)
+    return lambda rho: land.project_error(_reduced(problem, rho, land), g)
+
+
+def _landscape(problem: Problem) -> FeatureLandscape:
+    """That of the reduced coordinates, for a cube that has none at its own d the one at d = ∞."""
     law = problem.data
-    plain = problem
     if problem.no_reduction and isinstance(law, Hypercube):
-        plain = replace(problem, data=replace(law, d=math.inf))
-    land = landscape(plain, reduced=True)
-
-    def observe(rho: Measure) -> np.ndarray:
-        is_full = tuple(rho.coordinates) != tuple(problem.reduced_coordinates)
-        theta = np.asarray(reduce(problem, rho.theta)) if is_full else rho.theta
-        return getattr(land, ask)(Cloud(theta, rho.weights, land.coordinates), g)
-
-    return observe
+        problem = replace(problem, data=replace(law, d=math.inf))
+    return cast(FeatureLandscape, landscape(problem, reduced=True))
 
 
-def target_coefficient(problem: Problem, basis: str | Expression | Callable[[Any], Any]) -> float:
+def _reduced(problem: Problem, rho: Measure, land: FeatureLandscape) -> Cloud:
+    """ρ in the coordinates of that landscape."""
+    is_full = tuple(rho.coordinates) != tuple(problem.reduced_coordinates)
+    theta = np.asarray(reduce(problem, rho.theta)) if is_full else rho.theta
+    return Cloud(theta, rho.weights, land.coordinates)
+
+
+def target_coefficient(problem: Problem, basis: Evaluated) -> float:
     """E y g(z), the coefficient of the target.
 
     >>> import widelimit as wl
@@ -90,7 +99,7 @@ def target_coefficient(problem: Problem, basis: str | Expression | Callable[[Any
     return float(np.sum(p * y * _function(problem, basis)(z)))
 
 
-def _function(problem: Problem, basis: Any) -> Callable[[np.ndarray], np.ndarray]:
+def _function(problem: Problem, basis: Evaluated) -> Callable[[np.ndarray], np.ndarray]:
     good = instance_of(Problem, problem, "coefficient", "build one first").kept > 0
     require(good, "coefficients need a law with kept coordinates, such as hypercube", problem.data, "see wl.data")
     found = parsed(basis)

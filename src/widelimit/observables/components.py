@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -24,8 +25,9 @@ from widelimit.coordinates import Coordinates
 from widelimit.errors import require, require_count
 from widelimit.measures import Measure
 from widelimit.observables.coefficients import projection
-from widelimit.potentials.hermite import orthonormal_hermite
-from widelimit.potentials.labels import OfPolynomial, Order, hermite_coefficients
+from widelimit.potentials.hermite import hermite_products
+from widelimit.potentials.labels import OfPolynomial, hermite_coefficients
+from widelimit.potentials.product_families import Index, all_indices, sign_products
 from widelimit.problem.activations import Activation
 from widelimit.problem.data import Hypercube, IndexModel
 from widelimit.problem.data.target import polynomial_terms
@@ -46,7 +48,7 @@ class Components:
     learnt    ρ → f̂_α (C,)
     """
 
-    indices: tuple[Order, ...]
+    indices: tuple[Index, ...]
     names: tuple[str, ...]
     target: np.ndarray
     learnt: Callable[[Measure], np.ndarray]
@@ -66,13 +68,13 @@ def components(problem: Problem, order: int | None = None) -> Components:
     if order is not None:
         require_count("order", order, "3")
     if isinstance(law, Hypercube):
-        chosen = _indices(k, min(order or k, k), 1)
+        chosen = _indices(k, min(order or k, k), signs=True)
         z, p, y = law.quadrature
-        signs = _signs(chosen)
+        signs = partial(sign_products, chosen=chosen)
         return Components(chosen, tuple(map(_monomial, chosen)), (p * y) @ signs(z), projection(problem, signs))
     assert isinstance(law, IndexModel)
     known = _exact(law)
-    chosen = _indices(k, order or _degree(law, known), None)
+    chosen = _indices(k, order or _degree(law, known), signs=False)
     target = _target(law, chosen) if known is None else np.array([known.get(alpha, 0.0) for alpha in chosen])
     family = OfPolynomial(float(target @ target), jnp.asarray(target), chosen)
     neuron = problem.network.form
@@ -92,52 +94,39 @@ def _integrals(family: OfPolynomial, sigma: Activation, columns: Coordinates, th
     return weights @ family.parts(sigma, columns, theta)
 
 
-def _indices(k: int, order: int, most: int | None) -> tuple[Order, ...]:
-    """All α of k numbers, each at most ``most``, with |α| ≤ order, in the order of their degree."""
-    found: list[Order] = []
-    for degree in range(order + 1):
-        draw = itertools.combinations if most == 1 else itertools.combinations_with_replacement
-        for places in draw(range(k), degree):
-            found.append(tuple(places.count(i) for i in range(k)))
-            require(len(found) <= MOST, f"components must be at most {MOST}", f"more of degree {degree}",
-                    "lower the order")  # fmt: skip
-    return tuple(found)
+def _indices(k: int, order: int, signs: bool) -> tuple[Index, ...]:
+    """All α of k numbers with |α| ≤ order, in the order of their degree; refuse too many."""
+    found = tuple(itertools.islice(all_indices(k, order, signs), MOST + 1))
+    require(len(found) <= MOST, f"components must be at most {MOST}", f"more of degree {sum(found[-1])}",
+            "lower the order")  # fmt: skip
+    return found
 
 
-def _signs(chosen: tuple[Order, ...]) -> Callable[[np.ndarray], np.ndarray]:
-    """z (J, k) → Π_{i: α_i = 1} z_i, (J, C)."""
-    return lambda z: np.stack([np.prod(z[:, np.array(alpha) > 0], axis=1) for alpha in chosen], axis=1)
-
-
-def _exact(law: IndexModel) -> dict[Order, float] | None:
+def _exact(law: IndexModel) -> dict[Index, float] | None:
     """ŷ_α of a polynomial, by α."""
     terms = polynomial_terms(law.target)
     return None if terms is None else hermite_coefficients(terms, law.kept)
 
 
-def _degree(law: IndexModel, known: dict[Order, float] | None) -> int:
+def _degree(law: IndexModel, known: dict[Index, float] | None) -> int:
     """The highest degree to look at if none is asked for."""
     if known is None:
         return ORDERS.get(law.kept, ORDER_OF_MORE)
     return max(1, *(sum(alpha) for alpha, y in known.items() if y != 0), 1)
 
 
-def _target(law: IndexModel, chosen: tuple[Order, ...]) -> np.ndarray:
+def _target(law: IndexModel, chosen: tuple[Index, ...]) -> np.ndarray:
     """E y Π_i h_{α_i}(z_i) over the nodes of the law, (C,)."""
     z, p, y = law.quadrature
-    tables = [
-        orthonormal_hermite(np.asarray(z[:, i]), max(2, *(alpha[i] for alpha in chosen))) for i in range(law.kept)
-    ]
-    columns = [np.prod([table[:, n] for table, n in zip(tables, alpha, strict=True)], axis=0) for alpha in chosen]
-    return (p * y) @ np.stack(columns, axis=1)
+    return (p * y) @ hermite_products(np.asarray(z), chosen)
 
 
-def _monomial(alpha: Order) -> str:
+def _monomial(alpha: Index) -> str:
     """Such as z1*z3."""
     return "*".join(f"z{i}" for i, n in enumerate(alpha, 1) if n) or "1"
 
 
-def _product(alpha: Order) -> str:
+def _product(alpha: Index) -> str:
     """Such as h2(z), or h1(z1)*h2(z3)."""
     letters = ["z"] if len(alpha) == 1 else [f"z{i}" for i in range(1, len(alpha) + 1)]
     return "*".join(f"h{n}({z})" for z, n in zip(letters, alpha, strict=True) if n) or "1"

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from widelimit.arguments import words_of
 from widelimit.errors import InputError, is_finite, require, require_known, shortened
-from widelimit.measures import Measure, measure_of
+from widelimit.measures import Measure, measure_of, require_masses
 from widelimit.observables.statistics import ROUNDING, quantile_function
 from widelimit.on_first_use import OnFirstUse
 
@@ -67,21 +68,16 @@ def pair_distance(
     require(len(x) == len(y), "coupled clouds must have equally many neurons", (len(x), len(y)), "pair them first")
     same = np.allclose(cloud.weights, other.weights, rtol=1e-9, atol=0)
     require(same, "coupled clouds must have the same weights", "different ones", "use wasserstein instead")
-    lengths = _lengths(x - y)
+    lengths = np.linalg.norm(x - y, axis=1)
     return float(lengths.max() if norm == "max" else _probabilities(cloud) @ lengths)
 
 
 def _on_the_line(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray, p: float) -> float:
-    """W_p from the two quantile functions, constant between neighbours of the merged levels."""
-    x, levels = quantile_function(x, weights)
-    y, other_levels = quantile_function(y, other_weights)
-    cuts = np.sort(np.concatenate([levels, other_levels]))
-    share = np.diff(cuts, prepend=0.0)
-    cuts, share = cuts[share > ROUNDING], share[share > ROUNDING]
-    middle = cuts - share / 2
-    gaps = np.abs(x[np.searchsorted(levels, middle)] - y[np.searchsorted(other_levels, middle)])
+    """W_p from the plan on the line."""
+    plan = line_plan(x, weights, y, other_weights)
+    gaps = np.abs(plan.x - plan.y)
     scale = float(gaps.max())
-    return scale * float(share @ (gaps / scale) ** p) ** (1 / p) if scale > 0 else 0.0
+    return scale * float(plan.share @ (gaps / scale) ** p) ** (1 / p) if scale > 0 else 0.0
 
 
 def _by_simplex(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray, p: float) -> float:
@@ -94,6 +90,25 @@ def _by_simplex(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights
         mean, log = ot.emd2(weights, other_weights, cost, numItermax=PIVOTS, log=True)
     _require_found(log["warning"], len(x), len(y))
     return scale * max(float(mean), 0.0) ** (1 / p)
+
+
+class LinePlan(NamedTuple):
+    """Each share of the mass, from which point x it goes, and to which y; (pairs,) each."""
+
+    share: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+
+
+def line_plan(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray) -> LinePlan:
+    """The optimal plan on the line: both quantile functions are constant between neighbours of the merged levels."""
+    x, levels = quantile_function(x, weights)
+    y, other_levels = quantile_function(y, other_weights)
+    cuts = np.sort(np.concatenate([levels, other_levels]))
+    share = np.diff(cuts, prepend=0.0)
+    cuts, share = cuts[share > ROUNDING], share[share > ROUNDING]
+    middle = cuts - share / 2
+    return LinePlan(share, x[np.searchsorted(levels, middle)], y[np.searchsorted(other_levels, middle)])
 
 
 def optimal_plan(x: np.ndarray, weights: np.ndarray, y: np.ndarray, other_weights: np.ndarray) -> np.ndarray:
@@ -156,14 +171,7 @@ def _columns(
 
 
 def _probabilities(cloud: Measure) -> np.ndarray:
-    """The weights, checked and summing to 1."""
+    """The weights, checked, over their sum, which single precision leaves near 1."""
     weights = np.asarray(cloud.weights, float)
-    total = float(weights.sum())
-    good = abs(total - 1) < 1e-9 and bool((weights >= 0).all())
-    require(good, "the weights of a cloud must be >= 0 and sum to 1", f"a sum of {total:g}", "divide by their sum")
-    return weights / total
-
-
-def _lengths(rows: np.ndarray) -> np.ndarray:
-    """|·| of every row, (n,)."""
-    return np.linalg.norm(rows, axis=1)
+    require_masses("the weights of a cloud", weights)
+    return weights / weights.sum()

@@ -11,18 +11,16 @@ R                    replicas, independent of each other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
 
 from widelimit.arguments import answer_of, functions_of, instance_of
 from widelimit.errors import require
-from widelimit.measures import Cloud, Measure
+from widelimit.measures import Cloud
+from widelimit.solving.recorder import Observer
 from widelimit.solving.solution import Solution
-
-Observer = Callable[[Measure], Any]
 
 
 def fluctuations(solution: Solution, statistics: Mapping[str, Observer] | None = None) -> xr.Dataset:

@@ -14,8 +14,7 @@ import numpy as np
 
 from widelimit.errors import is_finite, require, shortened
 from widelimit.measures import Cloud, Measure, measure_of
-from widelimit.observables.distances import optimal_plan
-from widelimit.observables.statistics import ROUNDING, quantile_function
+from widelimit.observables.distances import line_plan, optimal_plan
 
 
 def mixture(rho: Measure, other: Measure, s: float) -> Cloud:
@@ -48,18 +47,14 @@ def displacement(rho: Measure, other: Measure, s: float) -> Cloud:
 def coupled(rho: Measure, other: Measure) -> tuple[Cloud, Cloud]:
     """Both measures on as many points, row i of one belonging to row i of the other in the optimal plan."""
     x, y = np.asarray(rho.theta, float), np.asarray(other.theta, float)
+    weights, other_weights = np.asarray(rho.weights, float), np.asarray(other.weights, float)
     if x.shape[1] == 1:
-        x_, levels = quantile_function(x[:, 0], np.asarray(rho.weights, float))
-        y_, others = quantile_function(y[:, 0], np.asarray(other.weights, float))
-        cuts = np.sort(np.concatenate([levels, others]))
-        share = np.diff(cuts, prepend=0.0)
-        cuts, share = cuts[share > ROUNDING], share[share > ROUNDING]
-        middle = cuts - share / 2
-        ends = x_[np.searchsorted(levels, middle)][:, None], y_[np.searchsorted(others, middle)][:, None]
+        plan = line_plan(x[:, 0], weights, y[:, 0], other_weights)
+        share, ends = plan.share, (plan.x[:, None], plan.y[:, None])
     else:
-        plan = optimal_plan(x, np.asarray(rho.weights, float), y, np.asarray(other.weights, float))
-        i, j = np.nonzero(plan)
-        share, ends = plan[i, j], (x[i], y[j])
+        masses = optimal_plan(x, weights, y, other_weights)
+        i, j = np.nonzero(masses)
+        share, ends = masses[i, j], (x[i], y[j])
     names = tuple(rho.coordinates)
     return Cloud(ends[0], share / share.sum(), names), Cloud(ends[1], share / share.sum(), names)
 

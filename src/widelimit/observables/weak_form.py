@@ -22,7 +22,6 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +44,7 @@ EDGE = 1e-9  # where the slope at a vanishing radius is taken
 STANDSTILL = 1e-11  # share of the whole clock below which an interval counts as none: ∫ξ dt is known to 1e-12
 
 
-def weak_residual(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> np.ndarray:
+def weak_residual(problem: Problem, solution: Solution, chi: Callable[[Array], Array]) -> np.ndarray:
     """Residual of the weak form between neighbouring save times, (saves − 1,).
 
     problem   the one the solution claims to solve
@@ -81,12 +80,12 @@ def _between_jumps(
     """Residuals between neighbouring saves of a stretch without jumps."""
     held = problem.rates.between(float(times[0]), float(times[-1]))
     rules = replace(rules_of(problem, reduced=True), mobility=held)
-    clock = np.array([problem.schedule.integral(float(t)) for t in times])
+    clock = problem.schedule.clock(times)
     pairs = np.array([apply(solution.at(t), np.asarray(rules.rates(t))) for t in times])  # ∫χ dρ and ∫Lχ dρ
     return np.diff(pairs[:, 0]) - _integrals(clock, pairs[:, 1])
 
 
-def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Measure, np.ndarray], tuple[float, float]]:
+def _generator(problem: Problem, chi: Callable[[Array], Array]) -> Callable[[Measure, np.ndarray], tuple[float, float]]:
     """(ρ, M) ↦ ∫χ dρ, ∫Lχ dρ."""
     slope, land = jax.grad(chi), landscape(problem, reduced=True)
     velocity = _velocity(problem)
@@ -109,7 +108,7 @@ def _generator(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Measure
 
 def _velocity(problem: Problem) -> Callable[[Landscape, Array, Array, Array], Array]:
     """(landscape, θ, p, M) ↦ −2 M ∇Ψ_λ(θ; ρ), (n, D), with no radius pushed below 0, along the sphere if θ is on it."""
-    rules, is_radius = rules_of(problem, reduced=True), _is_radius(problem)
+    rules, is_radius = rules_of(problem, reduced=True), problem.reduced.is_radius()
 
     def velocity(land: Landscape, theta: Array, weights: Array, M: Array) -> Array:
         at_edge = is_radius & (theta <= 0)
@@ -119,9 +118,9 @@ def _velocity(problem: Problem) -> Callable[[Landscape, Array, Array, Array], Ar
     return velocity
 
 
-def _diffusion(problem: Problem, chi: Callable[[Any], Any]) -> Callable[[Array], Array]:
+def _diffusion(problem: Problem, chi: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """θ_i ↦ ∂²_c χ + (d_c − 1)/r_c ∂_c χ for every coordinate c, the second term for radii only, (D,)."""
-    slope, curvature, is_radius = jax.grad(chi), jax.hessian(chi), _is_radius(problem)
+    slope, curvature, is_radius = jax.grad(chi), jax.hessian(chi), problem.reduced.is_radius()
     sizes = np.array([*[1.0] * len(problem.neuron.scalars), *[1.0] * problem.kept, *(g.d for g in problem.groups)])
 
     def diffusion(row: Array) -> Array:
@@ -143,12 +142,7 @@ def _integrals(clock: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(moves, np.diff(spline(clock)), 0.0)
 
 
-def _is_radius(problem: Problem) -> np.ndarray:
-    """Which reduced coordinates are radii, (D,)."""
-    return problem.reduced.is_radius()
-
-
-def _check(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> None:
+def _check(problem: Problem, solution: Solution, chi: Callable[[Array], Array]) -> None:
     instance_of(Problem, problem, "weak_residual", "pass it, the solution and the test function")
     instance_of(Solution, solution, "weak_residual", "pass the problem, it and the test function")
     require(solution.replicas is None, "weak_residual needs one run", f"{solution.replicas} replicas", "select one")
@@ -168,7 +162,7 @@ def _check(problem: Problem, solution: Solution, chi: Callable[[Any], Any]) -> N
     _check_traceable(chi, len(wanted))
 
 
-def _check_traceable(chi: Callable[[Any], Any], D: int) -> None:
+def _check_traceable(chi: Callable[[Array], Array], D: int) -> None:
     example = "write it with jax.numpy, as in lambda theta: theta[0] ** 2"
     try:
         shape = jax.eval_shape(lambda row: chi(row) + 0.0, jax.ShapeDtypeStruct((D,), float)).shape

@@ -7,13 +7,15 @@ M_k(d) = E cos^k(angle of two random directions in R^d) = Γ((k+1)/2) Γ(d/2) / 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+
+from widelimit.potentials.product_families import Index
 
 SHORT = 8  # terms
 ArrayLike = TypeVar("ArrayLike", np.ndarray, Array)
@@ -27,6 +29,15 @@ def orthonormal_hermite(x: ArrayLike, order: int) -> ArrayLike:
             first.append(_next(x, first[-2], first[-1], k))
         return np.stack(first, axis=-1)
     return _recurrence(x, first, order, lambda h: h)
+
+
+def hermite_products(z: np.ndarray, chosen: Sequence[Index]) -> np.ndarray:
+    """Π_i h_{α_i}(z_i) at rows z (n, k), (n, number of indices)."""
+    result = np.ones((len(z), len(chosen)))
+    for i in range(z.shape[1]):
+        degrees = [alpha[i] for alpha in chosen]
+        result *= orthonormal_hermite(z[:, i], max(*degrees, 1))[:, degrees]
+    return result
 
 
 def hermite_sums(x: Array, c: Array, order: int) -> Array:

@@ -29,7 +29,7 @@ from jax import Array
 from widelimit.coordinates import Coordinates, length
 from widelimit.frozen import Frozen, static
 from widelimit.potentials.hermite import angle_moment
-from widelimit.potentials.labels import Order
+from widelimit.potentials.product_families import Index
 from widelimit.potentials.reduced_landscape import largest_share
 from widelimit.potentials.smoothing import smoothed
 from widelimit.potentials.square_moments import mean_square
@@ -53,7 +53,7 @@ class HermiteSeries(Frozen, eq=False):
 
     roots: Array
     cosines: Array
-    orders: tuple[Order, ...] = static()
+    orders: tuple[Index, ...] = static()
     on_nodes: bool = static()
 
     def features(self, sigma: Activation, columns: Coordinates, theta: Array) -> Array:
@@ -131,20 +131,20 @@ class Wanted(Frozen):
         roots = jnp.sqrt(jnp.array([_weight(name, self.d) for name in names]))
         return HermiteSeries(roots, jnp.asarray(_cosines(self.d)), tuple(orders), self.on_nodes)
 
-    def _of(self, t: int, j: int) -> list[Order]:
+    def _of(self, t: int, j: int) -> list[Index]:
         return [(*alpha, j) for alpha in exponents(self.kept, t)]
 
-    def _size(self, name: Order) -> float:
+    def _size(self, name: Index) -> float:
         return largest_share(name) * _weight(name, self.d)
 
 
-def names_of(kept: int, orders: tuple[Order, ...]) -> list[Order]:
+def names_of(kept: int, orders: tuple[Index, ...]) -> list[Index]:
     """(α, j) of every feature, in their order."""
     return [(*alpha, j) for t, js in enumerate(orders) for alpha in exponents(kept, t) for j in js]
 
 
 @cache
-def exponents(slots: int, total: int) -> tuple[Order, ...]:
+def exponents(slots: int, total: int) -> tuple[Index, ...]:
     """Every α with |α| = total."""
     if slots == 1:
         return ((total,),)
@@ -176,7 +176,7 @@ def _columns(table: Array, which: np.ndarray) -> Array:
     return table @ jnp.asarray(np.eye(table.shape[1])[:, which])
 
 
-def _weight(order: Order, d: float) -> float:
+def _weight(order: Index, d: float) -> float:
     """k!/(α! j!) · M_j(d)."""
     return math.factorial(sum(order)) / math.prod(map(math.factorial, order)) * angle_moment(order[-1], d)
 

@@ -9,7 +9,6 @@ u   the kept coordinates of w
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 
@@ -19,6 +18,7 @@ from jax import Array
 
 from widelimit.coordinates import Coordinates, along, length
 from widelimit.frozen import Frozen, static
+from widelimit.potentials.product_families import Index, hermite_series
 from widelimit.potentials.smoothing import smoothed, value
 from widelimit.potentials.thin_layers import KeptNodes
 from widelimit.problem.activations import Activation
@@ -26,8 +26,6 @@ from widelimit.problem.data import DataLaw, IndexModel
 from widelimit.problem.data.resolved_law import ResolvedLaw
 from widelimit.problem.data.target import polynomial_terms
 from widelimit.problem.expressions import Terms
-
-Order = tuple[int, ...]
 
 
 class Labels(Frozen, ABC, eq=False):
@@ -92,7 +90,7 @@ class OfPolynomial(Labels, eq=False):
     """y_α (terms,) and the exponents α (terms, k) they belong to."""
 
     coefficients: Array
-    exponents: tuple[Order, ...] = static()
+    exponents: tuple[Index, ...] = static()
 
     def external(self, sigma: Activation, columns: Coordinates, theta: Array) -> Array:
         """V(θ)."""
@@ -129,16 +127,7 @@ def labels_of(data: DataLaw) -> Labels:
     return OnNodes(float(p @ y**2), jnp.asarray(z), jnp.asarray(p), jnp.asarray(y), tau, slope)
 
 
-def hermite_coefficients(terms: Terms, k: int) -> dict[Order, float]:
-    """E y h_α(z) of a polynomial, by α: z^n = Σ_m n!/(2^m m! √(n−2m)!) h_{n−2m}(z)."""
-    found: dict[Order, float] = {(0,) * k: 0.0}
-    for exponents, c in terms.items():
-        powers = (*exponents, *(0,) * (k - len(exponents)))
-        for m in itertools.product(*(range(n // 2 + 1) for n in powers)):
-            order = tuple(n - 2 * i for n, i in zip(powers, m, strict=True))
-            sizes = (
-                math.factorial(n) / (2**i * math.factorial(i) * math.sqrt(math.factorial(n - 2 * i)))
-                for n, i in zip(powers, m, strict=True)
-            )
-            found[order] = found.get(order, 0.0) + c * math.prod(sizes)
-    return found
+def hermite_coefficients(terms: Terms, k: int) -> dict[Index, float]:
+    """E y h_α(z) of a polynomial, by α; the mean, α = 0, is always among them."""
+    padded = {(*exponents, *(0,) * (k - len(exponents))): c for exponents, c in terms.items()}
+    return {(0,) * k: 0.0} | hermite_series(padded)

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from widelimit.agreement import until_two_agree
-from widelimit.integrals import gauss, panel_rule
+from widelimit.integrals import panel_rule, to_legendre
 from widelimit.problem.activations import General
 from widelimit.problem.activations.kinks import slope_of
 from widelimit.problem.activations.on_host import on_host
@@ -65,9 +65,7 @@ def _halved(edges: np.ndarray, rough: Callable[[np.ndarray], np.ndarray]) -> Ite
 
 def _rough(jet: tuple[Callable, Callable], near: float, edges: np.ndarray) -> np.ndarray:
     """Which panels do not have the polynomial."""
-    x, w = gauss(POINTS)
-    orders = np.arange(DEGREE, POINTS)
-    last = (orders + 0.5)[:, None] * w * np.polynomial.legendre.legvander(x, POINTS - 1).T[orders]
+    last = to_legendre(POINTS)[DEGREE:]
     nodes, _ = panel_rule(edges, POINTS)
     value, slope = jet[0](nodes), jet[1](nodes) * np.diff(edges)[:, None]
     size = np.maximum(np.abs(value).max(axis=1), near)

@@ -29,9 +29,10 @@ from widelimit.coordinates import along
 from widelimit.potentials.beyond_rules import Lost, lost, values_reach
 from widelimit.potentials.feature_landscape import Basis, FeatureLandscape, apart, spread_of, weighted
 from widelimit.potentials.hermite_series import ORDER, HermiteSeries, Wanted, names_of
-from widelimit.potentials.labels import Order, hermite_coefficients
+from widelimit.potentials.labels import hermite_coefficients
 from widelimit.potentials.landscape import Rho
 from widelimit.potentials.least_squares import on_device
+from widelimit.potentials.product_families import Index
 from widelimit.potentials.refinement import Rung
 from widelimit.potentials.smoothing import value
 from widelimit.potentials.thin_layers import KeptNodes, missed
@@ -135,7 +136,7 @@ def is_polynomial(data: DataLaw) -> TypeGuard[MultiIndex]:
     return terms is not None and all(sum(exponents) <= ORDER[data.k] for exponents in terms)
 
 
-def _coefficients(data: MultiIndex) -> dict[Order, float]:
+def _coefficients(data: MultiIndex) -> dict[Index, float]:
     """E y h_α(z) by (α, 0)."""
     terms = polynomial_terms(data.target)
     assert terms is not None

@@ -40,6 +40,10 @@ class Schedule(Value, ABC):
     def integral(self, t: float) -> float:
         """clock(t)."""
 
+    def clock(self, times: np.ndarray) -> np.ndarray:
+        """clock(t) at several times, (T,)."""
+        return np.array([self.integral(float(t)) for t in times])
+
 
 class Constant(Schedule):
     """ξ(t) = value.

@@ -17,7 +17,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -56,6 +56,7 @@ class Opaque(Frozen):
 Counts = tuple[int, ...]
 Target = Expression | Opaque
 Given = str | Expression | Opaque | Callable[..., Array]
+Evaluated = Given | Callable[..., Any]  # where nothing is traced, so that NumPy may compute it
 
 
 def parsed(target: Given) -> Target:

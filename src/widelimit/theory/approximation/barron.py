@@ -22,14 +22,13 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from widelimit.errors import InputError, finite_or_none, require, require_count, require_positive, shown
 from widelimit.problem.activations.kinks import kinks_of_expression, switches
 from widelimit.problem.combinations import Unknown
-from widelimit.problem.data.target import Target, parsed
+from widelimit.problem.data.target import Evaluated, Target, parsed
 from widelimit.problem.expressions import Expression
 from widelimit.problem.host_values import host_values
 from widelimit.theory.approximation.barron_parts import (
@@ -46,7 +45,7 @@ from widelimit.theory.approximation.reflection import reflected
 from widelimit.theory.approximation.wave_packets import Key, Packets, packets_of
 from widelimit.theory.approximation.waves import Waves, no_waves
 from widelimit.theory.learning.hermite_spectrum import renamed
-from widelimit.theory.learning.spectrum import WithError
+from widelimit.theory.learning.spectrum import WithError, total
 
 LARGEST = 1e6  # radius, and one over the smallest
 SEEN = 1001  # points at which a function must be finite, 0 among them
@@ -109,7 +108,7 @@ class Barron:
         return f"<Barron: C = {self.norm}, Δ = {self.delta} on |x| ≤ {self.radius:g}, {self.meaning} ({self.route})>"
 
 
-def barron(f: str | Expression | Callable[..., Any], radius: float, k: int | None = None) -> Barron:
+def barron(f: Evaluated, radius: float, k: int | None = None) -> Barron:
     """C = ∫|ω||f̂(ω)|dω of a function, and Δ = 2 r C on the ball |x| ≤ r.
 
     f        an expression in x or x1, x2, …, or a function of an array of points (n,), or of rows (n, k)
@@ -156,11 +155,11 @@ def _of_packets(f: Expression, packets: Packets, r: float) -> Barron:
     parts = [transformed_part(still, terms) for still, terms in groups.items()]
     if polynomial:
         parts.append(polynomial_part(polynomial, k, r))
-    total = WithError(sum(p.norm.value for p in parts), sum(p.norm.error for p in parts))
+    norm = total(p.norm for p in parts)
     sharp = not polynomial or (k == 1 and len(parts) == 1 and parts[0].sharp)
     meaning = EXACT if not polynomial else "smallest of all extensions from the ball" if sharp else UPPER
     route = next((p.route for p in parts if p.route != CLOSED), CLOSED)
-    return Barron(f, k, r, total, meaning, route, tuple(p.waves for p in parts))
+    return Barron(f, k, r, norm, meaning, route, tuple(p.waves for p in parts))
 
 
 def _numerically(f: Target, k: int, r: float) -> Barron:

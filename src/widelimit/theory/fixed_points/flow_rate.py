@@ -69,7 +69,7 @@ def flow_rate(
     theta, weights = solution.dataset["theta"].values, solution.dataset["weights"].values
     square = np.min([np.sum((theta - atom) ** 2, axis=-1) for atom in atoms], axis=0)  # (time, n)
     distance = np.sqrt(square @ weights)
-    clock = np.array([problem.schedule.integral(float(t)) for t in solution.times])
+    clock = problem.schedule.clock(solution.times)
     fit = exponential_fit(clock, distance, SHARES, "a rate", "distance")
     return FlowRate(clock, distance, fit.rate, predicted, fit.fitted, fit.misfit)
 

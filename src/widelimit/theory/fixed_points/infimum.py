@@ -15,6 +15,7 @@ doubles where t does, at the largest t.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -27,7 +28,7 @@ from scipy.optimize import minimize
 
 from widelimit.on_first_use import OnFirstUse
 from widelimit.potentials.feature_landscape import FEATURES_HELD, FeatureLandscape
-from widelimit.theory.fixed_points.neuron_classes import Allowed
+from widelimit.theory.fixed_points.neuron_classes import Allowed, Bounds
 from widelimit.theory.fixed_points.radial_infimum import Radial, is_radial
 from widelimit.theory.noise.far_field import Field
 
@@ -39,6 +40,7 @@ OWN = 8  # of which may start at neurons of ρ
 APART = 0.2  # relative distance of two starts
 NEAR = 4.0  # largest entry of a neuron that stands for a ray on which Ψ falls without end
 DOUBLES = 1.5  # growth of −Ψ between t and 2t beyond which it has no end
+OPTIONS = {"ftol": 1e-16, "gtol": 1e-13}
 RAYS = 256  # directions on which that is looked at
 
 
@@ -116,16 +118,10 @@ class Probe:
     def _down(self, start: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray]:
         scale = max(float(np.abs(self.features @ v).max()), 1e-300)
         land, among, unit = self.field.land, self.among, jnp.asarray(v / scale)
-
-        def slope(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = _slope(land, among, jnp.asarray(theta), unit, 1 / scale)
-            return float(value), np.asarray(gradient, float)
-
-        found = minimize(slope, start, jac=True, bounds=among.bounds, method="L-BFGS-B",
-                         options={"ftol": 1e-16, "gtol": 1e-13})  # fmt: skip
-        place = np.asarray(among.place(jnp.asarray(found.x)[None]))[0]
-        good = math.isfinite(found.fun) and bool(np.isfinite(place).all())
-        return (float(found.fun) * scale, place) if good else (math.inf, np.asarray(start))
+        value, end = downhill(lambda x: _slope(land, among, x, unit, 1 / scale), start, among.bounds, OPTIONS)
+        place = np.asarray(among.place(jnp.asarray(end)[None]))[0]
+        good = math.isfinite(value) and bool(np.isfinite(place).all())
+        return (value * scale, place) if good else (math.inf, np.asarray(start))
 
     def falls(self, v: np.ndarray) -> bool:
         """Whether Ψ_v doubles with t where t is largest."""
@@ -145,17 +141,22 @@ class Probe:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self.penalty > 0, self.features @ v / self.penalty, np.inf)
         land, among, residual = self.field.land, self.among, jnp.asarray(v)
-        lowest = min(0.0, float(ratio.min()))
+        starts = apart(self.theta[np.argsort(ratio)], STARTS)
+        found = [downhill(lambda x: _ratio(land, among, x, residual), s, among.bounds, OPTIONS)[0] for s in starts]
+        return min(0.0, float(ratio.min()), *found)
 
-        def slope(theta: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = _ratio(land, among, jnp.asarray(theta), residual)
-            return float(value), np.nan_to_num(np.asarray(gradient, float))
 
-        for start in apart(self.theta[np.argsort(ratio)], STARTS):
-            found = minimize(slope, start, jac=True, bounds=among.bounds, method="L-BFGS-B",
-                             options={"ftol": 1e-16, "gtol": 1e-13})  # fmt: skip
-            lowest = min(lowest, float(found.fun))
-        return lowest
+def downhill(
+    slope: Callable[[Array], tuple[Array, Array]], start: np.ndarray, bounds: Bounds, options: Mapping[str, float]
+) -> tuple[float, np.ndarray]:
+    """The value and the place at which L-BFGS ends, by a compiled value and gradient."""
+
+    def on_host(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = slope(jnp.asarray(x))
+        return float(value), np.asarray(gradient, float)
+
+    found = minimize(on_host, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options)
+    return float(found.fun), found.x
 
 
 def probe(land: FeatureLandscape, among: Allowed, points: int) -> Probe:
@@ -204,9 +205,12 @@ def _slope(
 
 @jax.jit
 def _ratio(land: FeatureLandscape, among: Allowed, theta: Array, v: Array) -> tuple[Array, Array]:
+    """Ψ_0/(λ v) at such a point, and the gradient, 0 where there is none."""
+
     def ratio(theta: Array) -> Array:
         placed = among.place(theta[None])
         value, penalty = land.features(placed)[0] @ (jnp.sqrt(land.fit.p) * v), land.penalty(placed)[0]
         return jnp.where(penalty > 0, value / jnp.where(penalty > 0, penalty, 1.0), 0.0)
 
-    return jax.value_and_grad(ratio)(theta)
+    found, gradient = jax.value_and_grad(ratio)(theta)
+    return found, jnp.nan_to_num(gradient)

@@ -25,7 +25,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.optimize import minimize as descend
 
 from widelimit.arguments import instance_of
 from widelimit.errors import require, require_count, require_positive
@@ -35,7 +34,7 @@ from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.simplex_weights import simplex_weights
 from widelimit.problem.problem import Problem
 from widelimit.theory.fixed_points.certificate import POINTS, Certificate, Examined, examined
-from widelimit.theory.fixed_points.infimum import Probe, apart, probe
+from widelimit.theory.fixed_points.infimum import Probe, apart, downhill, probe
 from widelimit.theory.fixed_points.neuron_classes import Allowed, allowed
 
 FEWEST = 8  # atoms for which the polish is compiled; twice as many when they are more
@@ -191,11 +190,9 @@ class _Search:
         weighted = self.weighted(theta, np.append(now.w, np.zeros(len(fresh))))
         tried = [weighted]
         for _ in range(2):
-            tried.append(self.reweighted(self.polished(tried[-1])))
+            moved = self.polished(tried[-1])
+            tried.append(self.weighted(moved.theta, moved.w))
         return min(tried, key=self.value)
-
-    def reweighted(self, now: Atoms) -> Atoms:
-        return self.weighted(now.theta, now.w)
 
     def weighted(self, theta: np.ndarray, w: np.ndarray) -> Atoms:
         """The best weights; atoms that coincide become one, and those without weight leave."""
@@ -218,23 +215,19 @@ class _Search:
         theta = np.concatenate([now.theta, np.repeat(now.theta[:1], size - m, axis=0)])
         z = np.append(np.sqrt(now.w), np.zeros(size - m))
         scale = 1 / max(self.value(now), 1e-300)
-
-        def slope(x: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = _energy(self.land, self.here.among, jnp.asarray(x), scale)
-            return float(value), np.nan_to_num(np.asarray(gradient, float))
-
-        bounds = [*(self.here.among.bounds * size), *([(None, None)] * size)]
-        found = descend(slope, np.concatenate([theta.ravel(), z]), jac=True, bounds=bounds, method="L-BFGS-B",
-                        options=OPTIONS)  # fmt: skip
-        rows = np.asarray(self.here.among.place(jnp.asarray(found.x[: size * D].reshape(size, D))))[:m]
-        w = found.x[size * D :][:m] ** 2
-        good = np.isfinite(found.fun) and np.isfinite(rows).all() and w.sum() > 0
+        land, among = self.land, self.here.among
+        bounds = [*(among.bounds * size), *([(None, None)] * size)]
+        start = np.concatenate([theta.ravel(), z])
+        value, end = downhill(lambda x: _energy(land, among, x, scale), start, bounds, OPTIONS)
+        rows = np.asarray(among.place(jnp.asarray(end[: size * D].reshape(size, D))))[:m]
+        w = end[size * D :][:m] ** 2
+        good = math.isfinite(value) and np.isfinite(rows).all() and w.sum() > 0
         return Atoms(rows, w / w.sum()) if good else now
 
 
 @jax.jit
 def _energy(land: FeatureLandscape, among: Allowed, x: Array, scale: Array | float) -> tuple[Array, Array]:
-    """E times a scale, and its gradient, at x = (θ, z), w = z²/Σz²."""
+    """E times a scale, and its gradient, 0 where there is none, at x = (θ, z), w = z²/Σz²."""
 
     def energy(x: Array) -> Array:
         D = land.penalty.columns.D
@@ -243,4 +236,5 @@ def _energy(land: FeatureLandscape, among: Allowed, x: Array, scale: Array | flo
         w = z * z / jnp.sum(z * z)
         return scale * (land.fit.risk(w @ land.features(theta)) / 2 + w @ land.penalty(theta))
 
-    return jax.value_and_grad(energy)(x)
+    found, gradient = jax.value_and_grad(energy)(x)
+    return found, jnp.nan_to_num(gradient)

@@ -22,6 +22,8 @@ from widelimit.errors import is_finite, require, require_known
 from widelimit.frozen import Frozen
 from widelimit.problem.problem import Problem
 
+Bounds = list[tuple[float | None, float | None]]
+
 
 class Allowed(Frozen, eq=False):
     """The set of neurons in some coordinates.
@@ -57,7 +59,7 @@ class Allowed(Frozen, eq=False):
         return found | {"|w|": (1.0, 1.0) if float(self.sphere) else (0.0, float(self.ball))}
 
     @property
-    def bounds(self) -> list[tuple[float | None, float | None]]:
+    def bounds(self) -> Bounds:
         """For scipy: None where there is no bound."""
         pairs = zip(np.asarray(self.lower), np.asarray(self.upper), strict=True)
         return [(None if math.isinf(low) else float(low), None if math.isinf(up) else float(up)) for low, up in pairs]

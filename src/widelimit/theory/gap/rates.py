@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import xarray as xr
@@ -36,13 +36,25 @@ RESAMPLES = 2000
 Samples = dict[tuple[str, str], np.ndarray]  # one number per replica for every part and quantity
 
 
+class Exponent(NamedTuple):
+    """A measured power and its interval.
+
+    >>> Exponent(2.1, 1.9, 2.3).value
+    2.1
+    """
+
+    value: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, eq=False)
 class Rates:
     """Measured exponents; ``dataset`` has gap (quantity, part, x) and exponent, low, high, theory (quantity, part).
 
     >>> cells = {"exponent": (("quantity", "part"), [[-0.5]])}
     >>> cells |= {name: (("quantity", "part"), [[0.0]]) for name in ("low", "high", "theory")}
-    >>> Rates(xr.Dataset(cells, {"quantity": ["distance"], "part": ["ND–PD"]})).exponent("ND–PD", "distance")[0]
+    >>> Rates(xr.Dataset(cells, {"quantity": ["distance"], "part": ["ND–PD"]})).exponent("ND–PD", "distance").value
     -0.5
     """
 
@@ -59,12 +71,12 @@ class Rates:
                     rows.append({"part": str(part), "quantity": str(quantity), **numbers})
         return rows
 
-    def exponent(self, part: str, quantity: str) -> tuple[float, float, float]:
-        """The exponent of one part and its interval: (value, low, high)."""
+    def exponent(self, part: str, quantity: str) -> Exponent:
+        """The exponent of one part and its interval."""
         require_known("part", part, [str(p) for p in self.dataset["part"].values])
         require_known("quantity", quantity, QUANTITIES)
         cell = self.dataset.sel(part=part, quantity=quantity)
-        return float(cell["exponent"]), float(cell["low"]), float(cell["high"])
+        return Exponent(float(cell["exponent"]), float(cell["low"]), float(cell["high"]))
 
     def __repr__(self) -> str:
         rows = (f"{r['part']} {r['quantity']} {r['exponent']:.2f}" for r in self.table())

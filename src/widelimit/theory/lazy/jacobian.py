@@ -68,12 +68,17 @@ class Derivative(Frozen, eq=False):
 
         return LinearOperator((size, size), matvec=product, dtype=float)
 
+    def gram_matrix(self, theta: Array, weights: Array, minus: Array | None = None) -> np.ndarray:
+        """The same as a matrix, (Q, Q)."""
+        operator = self.gram(theta, weights, minus)
+        return np.stack([operator @ unit for unit in np.eye(operator.shape[0])])
+
     def norm(self, theta: Array, weights: Array, minus: Array | None = None) -> Norm:
         """‖J‖, or ‖J − J'‖."""
         operator = self.gram(theta, weights, minus)
         if operator.shape[0] < 3:  # Lanczos needs room
-            matrix = np.stack([operator @ e for e in np.eye(operator.shape[0])])
-            return Norm(float(np.sqrt(max(np.linalg.eigvalsh(matrix)[-1], 0.0))), 0.0)
+            largest = np.linalg.eigvalsh(self.gram_matrix(theta, weights, minus))[-1]
+            return Norm(float(np.sqrt(max(largest, 0.0))), 0.0)
         found, vector = eigsh(operator, k=1, which="LA", tol=LANCZOS, v0=np.ones(operator.shape[0]))
         value = max(float(found[0]), 0.0)
         residual = float(np.linalg.norm(operator @ vector[:, 0] - value * vector[:, 0]))

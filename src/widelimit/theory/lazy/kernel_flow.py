@@ -157,7 +157,7 @@ class KernelFlow:
         if isinstance(xi, Function):
             require(finite.size == found.size, "a schedule that is a function needs finite times", times, "drop inf")
             check_schedule(xi, float(max(finite.max(initial=0.0), 1e-300)))
-        return np.array([xi.integral(float(t)) for t in found.ravel()]), found.shape
+        return xi.clock(found.ravel()), found.shape
 
 
 def _products(mu: np.ndarray, tau: np.ndarray) -> np.ndarray:

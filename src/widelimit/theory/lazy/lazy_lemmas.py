@@ -84,7 +84,7 @@ def lazy_lemmas(solution: Solution) -> dict[str, Lemma]:
 def _both_sides(solution: Solution, of: Derivative, alpha: float) -> dict[str, Lemma]:
     clouds = [jnp.asarray(theta) for theta in solution.dataset["theta"].values]
     weights, times = jnp.asarray(solution.dataset["weights"].values), solution.times
-    spectra = [np.linalg.eigvalsh(_kernel(of, theta, weights)) / alpha**2 for theta in clouds]
+    spectra = [np.linalg.eigvalsh(of.gram_matrix(theta, weights)) / alpha**2 for theta in clouds]
     least, most = max(min(s[0] for s in spectra), 0.0), max(s[-1] for s in spectra)
     moved = np.array([float(jnp.sqrt(weights @ jnp.sum((t - clouds[0]) ** 2, axis=1))) for t in clouds])
     turned = np.array([0.0, *(of.norm(theta, weights, minus=clouds[0]).value for theta in clouds[1:])])
@@ -96,12 +96,6 @@ def _both_sides(solution: Solution, of: Derivative, alpha: float) -> dict[str, L
         "travel": (moved, np.full_like(times, travel)),
     }
     return {name: Lemma(name, times, *both) for name, both in sides.items()}
-
-
-def _kernel(of: Derivative, theta: Array, weights: Array) -> np.ndarray:
-    """J Jᵀ as a matrix, (M, M)."""
-    operator = of.gram(theta, weights)
-    return np.stack([operator @ unit for unit in np.eye(operator.shape[0])])
 
 
 def _bend(of: Derivative, start: Array, end: Array) -> float:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from widelimit.potentials.product_families import Index
 from widelimit.spheres import equator_density
-from widelimit.theory.learning.spectrum import Index
 
 
 @dataclass(frozen=True)

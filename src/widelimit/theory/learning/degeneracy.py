@@ -14,7 +14,8 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from widelimit.theory.learning.spectrum import Index, WithError
+from widelimit.potentials.product_families import Index
+from widelimit.theory.learning.spectrum import WithError
 
 MOST_TRIED = 20_000  # partial symmetries
 CLOSE = 1e-9  # relative, of coefficients that are equal

@@ -12,27 +12,24 @@ samples           f̂_α = mean of y Π_i h_{α_i}(x_i), with standard errors
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from widelimit.errors import require_count
 from widelimit.on_first_use import OnFirstUse
+from widelimit.potentials.product_families import Index, hermite_series
 from widelimit.problem.expressions import Expression, Terms
-from widelimit.problem.grammar import VARIABLES
 from widelimit.theory.learning.sampled_spectrum import spectrum_of_samples
 from widelimit.theory.learning.separation import separated
-from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
-from widelimit.theory.learning.target_variables import indices, samples_of, target_of
+from widelimit.theory.learning.spectrum import EPS, Spectrum, WithError, whole_spectrum, with_errors
+from widelimit.theory.learning.target_variables import indices, monomials_of, samples_of, target_of
 
 if TYPE_CHECKING:
     from widelimit.potentials import hermite as polynomials
     from widelimit.problem.data import Empirical
-    from widelimit.problem.data.target import Target
+    from widelimit.problem.data.target import Evaluated, Target
     from widelimit.theory.learning import axis_integrals, normal_rules
 else:  # with JAX and SciPy, which polynomials do without
     polynomials = OnFirstUse("widelimit.potentials.hermite")
@@ -41,14 +38,11 @@ else:  # with JAX and SciPy, which polynomials do without
 
 ORDERS = {1: 20, 2: 12, 3: 8}  # the highest degree looked at, by the number of variables
 ORDER_OF_MORE = 6
-EPS = float(np.finfo(float).eps)
 
 Series = dict[Index, WithError]
 
 
-def hermite(
-    link: str | Expression | Callable[..., Any] | Empirical, order: int | None = None, k: int | None = None
-) -> Spectrum:
+def hermite(link: Evaluated | Empirical, order: int | None = None, k: int | None = None) -> Spectrum:
     """Hermite coefficients of a link or target, with their errors, norms by degree, and the information exponent.
 
     link    an expression in z or z1, z2, …; a function of an array of points (n,), or of rows (n, k); or samples,
@@ -66,50 +60,22 @@ def hermite(
     if order is not None:
         require_count("order", order, "10")
     if (samples := samples_of(link)) is not None:
-        return spectrum_of_samples(samples, list(indices(samples.d, order or 3)), hermite_products, "hermite")
+        chosen = list(indices(samples.d, order or 3))
+        return spectrum_of_samples(samples, chosen, polynomials.hermite_products, "hermite")
     target, names = target_of(link, k)
-    terms = target.monomials if isinstance(target, Expression) else None
-    if terms is not None:
+    if (terms := monomials_of(target, names)) is not None:
         return _of_polynomial(terms, names, order)
     highest = order or ORDERS.get(len(names), ORDER_OF_MORE)
     series, norm = _of_target(target, names, highest)
     return Spectrum("hermite", names, series, norm, highest, complete=False)
 
 
-def hermite_products(z: np.ndarray, chosen: list[Index]) -> np.ndarray:
-    """Π_i h_{α_i}(z_i) at rows z (n, k), (n, number of indices)."""
-    tables = [polynomials.orthonormal_hermite(z[:, i], max(max(a[i] for a in chosen), 1)) for i in range(z.shape[1])]
-    result = np.ones((len(z), len(chosen)))
-    for i, table in enumerate(tables):
-        result *= table[:, [a[i] for a in chosen]]
-    return result
-
-
-def monomial_series(n: int) -> dict[int, float]:
-    """z^n = Σ_k c_k h_k."""
-    return {
-        n - 2 * m: math.factorial(n) / (2**m * math.factorial(m) * math.sqrt(math.factorial(n - 2 * m)))
-        for m in range(n // 2 + 1)
-    }
-
-
 def _of_polynomial(terms: Terms, names: tuple[str, ...], order: int | None) -> Spectrum:
     """Exactly, up to rounding."""
-    places = [max(VARIABLES[name], 1) - 1 for name in names]
-    found: dict[Index, float] = {}
-    sizes: dict[Index, float] = {}
-    for exponents, c in terms.items():
-        parts = [monomial_series(exponents[place]) for place in places]
-        for index in itertools.product(*parts):
-            value = c * math.prod(part[n] for part, n in zip(parts, index, strict=True))
-            found[index] = found.get(index, 0.0) + value
-            sizes[index] = sizes.get(index, 0.0) + abs(value)
+    found, sizes = hermite_series(terms), hermite_series({exponents: abs(c) for exponents, c in terms.items()})
     degree = max((sum(index) for index in found), default=0)
     series = {index: WithError(c, 8 * EPS * sizes[index]) for index, c in found.items()}
-    norm = WithError(sum(c.value**2 for c in series.values()), sum(2 * abs(c.value) * c.error for c in series.values()))
-    highest = degree if order is None else order
-    kept = {index: c for index, c in series.items() if sum(index) <= highest}
-    return Spectrum("hermite", names, kept, norm, highest, complete=degree <= highest)
+    return whole_spectrum("hermite", names, series, degree, order)
 
 
 def _of_target(target: Target, names: tuple[str, ...], order: int) -> tuple[Series, WithError]:
@@ -156,18 +122,14 @@ def _block(f: Target, k: int, order: int) -> tuple[Series, WithError]:
     """Coefficients and E f² of a function of the first k variables."""
     if k == 1:
         one = axis_integrals.axis_integrals(f, order, axis_integrals.NormalAxis())
-        pairs = _pairs(one.values, one.errors)
+        pairs = with_errors(one.values, one.errors)
         return {(n,): pair for n, pair in enumerate(pairs[:-1])}, pairs[-1]
     chosen = list(indices(k, order))
-    pairs = _pairs(*normal_rules.normal_means(f, k, lambda z: hermite_products(z, chosen)))
+    pairs = with_errors(*normal_rules.normal_means(f, k, lambda z: polynomials.hermite_products(z, chosen)))
     return dict(zip(chosen, pairs[:-1], strict=True)), pairs[-1]
 
 
 @lru_cache(maxsize=64)
 def _norm(f: Target, k: int) -> WithError:
     """E f² alone."""
-    return _pairs(*normal_rules.normal_means(f, k, lambda z: np.empty((len(z), 0))))[-1]
-
-
-def _pairs(values: np.ndarray, errors: np.ndarray) -> list[WithError]:
-    return [WithError(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
+    return with_errors(*normal_rules.normal_means(f, k, lambda z: np.empty((len(z), 0))))[-1]

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from widelimit.theory.learning.spectrum import Index, WithError
+from widelimit.potentials.product_families import Index
+from widelimit.theory.learning.spectrum import WithError
 
 MOST_VARIABLES = 4
 MOST_DEGREE = 12

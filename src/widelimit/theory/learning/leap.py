@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from widelimit.errors import finite_or_none, require, require_known
+from widelimit.potentials.product_families import Index
 from widelimit.problem.expressions import Expression
 from widelimit.theory.learning.degeneracy import Degeneracy, degeneracy
 from widelimit.theory.learning.hermite_spectrum import hermite
 from widelimit.theory.learning.isotropic_leap import IsotropicLeap, isotropic_leap
-from widelimit.theory.learning.spectrum import Index, Spectrum, by_degree
+from widelimit.theory.learning.spectrum import Spectrum, by_degree
 from widelimit.theory.learning.walsh_spectrum import walsh
 
 FAMILIES = {"cube": walsh, "gauss": hermite}

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from widelimit.errors import require
-from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
+from widelimit.potentials.product_families import Index
+from widelimit.theory.learning.spectrum import Spectrum, WithError, with_errors
 from widelimit.theory.learning.target_variables import names_of
 
 if TYPE_CHECKING:
@@ -39,5 +40,5 @@ def spectrum_of_samples(law: Empirical, chosen: list[Index], products: Products,
     mean = first / n
     error = np.sqrt(np.maximum(second / n - mean**2, 0.0) / (n - 1))
     norm = WithError(float((y**2).mean()), float((y**2).std() / math.sqrt(n - 1)))
-    series = {a: WithError(float(c), float(e)) for a, c, e in zip(chosen, mean, error, strict=True)}
+    series = dict(zip(chosen, with_errors(mean, error), strict=True))
     return Spectrum(basis, names_of(k), series, norm, sum(chosen[-1]), complete=False, trusted=STANDARD_ERRORS)

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -24,25 +24,13 @@ from widelimit.arguments import numbers_of, require_replicas, require_seed
 from widelimit.errors import is_finite, is_whole, require, require_keywords, require_nonnegative
 from widelimit.frozen import public_names
 from widelimit.problem.activations import Choice
-from widelimit.theory.gap.rates import RESAMPLES, slope
+from widelimit.theory.gap.rates import RESAMPLES, Exponent, slope
 from widelimit.theory.learning.filtered_pca import FilteredPCA
 from widelimit.theory.learning.online_sgd import Law, OnlineSGD, Question
 from widelimit.theory.learning.overlap_flow import link_of
 
 Learner = OnlineSGD | FilteredPCA
 FEWEST = 16  # replicas of an interval of medians
-
-
-class Exponent(NamedTuple):
-    """A measured power and its interval.
-
-    >>> Exponent(2.1, 1.9, 2.3).value
-    2.1
-    """
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)

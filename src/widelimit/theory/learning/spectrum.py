@@ -13,12 +13,16 @@ coefficient counts as 0 unless it exceeds ``trusted`` times its error.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from widelimit.errors import finite_or_none
+import numpy as np
 
-Index = tuple[int, ...]
+from widelimit.errors import finite_or_none
+from widelimit.potentials.product_families import Index
+
+EPS = float(np.finfo(float).eps)
 
 
 class WithError(NamedTuple):
@@ -27,8 +31,34 @@ class WithError(NamedTuple):
     value: float
     error: float
 
+    @property
+    def square(self) -> WithError:
+        """Its square, off by 2|c|δ + δ² at most."""
+        return WithError(self.value**2, 2 * abs(self.value) * self.error + self.error**2)
+
     def __str__(self) -> str:
         return f"{self.value:.6g} ± {self.error:.1g}" if self.error > 1e-7 * abs(self.value) else f"{self.value:.6g}"
+
+
+def with_errors(values: np.ndarray, errors: np.ndarray) -> list[WithError]:
+    """Each number with its error."""
+    return [WithError(float(v), float(e)) for v, e in zip(values, errors, strict=True)]
+
+
+def total(numbers: Iterable[WithError]) -> WithError:
+    """Their sum: errors add up."""
+    value = error = 0.0
+    for one in numbers:
+        value, error = value + one.value, error + one.error
+    return WithError(value, error)
+
+
+def square_sums(coefficients: Mapping[Index, WithError], order: int) -> tuple[WithError, ...]:
+    """Σ_{|α| = ℓ} f̂_α² for ℓ = 0, …, order."""
+    squares: list[list[WithError]] = [[] for _ in range(order + 1)]
+    for index, c in coefficients.items():
+        squares[sum(index)].append(c.square)
+    return tuple(map(total, squares))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +106,7 @@ class Spectrum:
     @property
     def degree_norms(self) -> tuple[WithError, ...]:
         """‖P_ℓ f‖² for ℓ = 0, …, order, of all coefficients, small ones too."""
-        value, error = [0.0] * (self.order + 1), [0.0] * (self.order + 1)
-        for index, c in self.coefficients.items():
-            value[sum(index)] += c.value**2
-            error[sum(index)] += 2 * abs(c.value) * c.error + c.error**2
-        return tuple(map(WithError, value, error))
+        return square_sums(self.coefficients, self.order)
 
     def beyond(self, degree: int) -> WithError:
         """‖P_{>ℓ} f‖², what is left above a degree ℓ; never below 0.
@@ -91,10 +117,9 @@ class Spectrum:
         """
         norms = self.degree_norms
         if self.complete:
-            return WithError(sum(n.value for n in norms[degree + 1 :]), sum(n.error for n in norms[degree + 1 :]))
-        below = norms[: degree + 1]
-        left = self.norm.value - sum(n.value for n in below)
-        return WithError(max(left, 0.0), self.norm.error + sum(n.error for n in below))
+            return total(norms[degree + 1 :])
+        below = total(norms[: degree + 1])
+        return WithError(max(self.norm.value - below.value, 0.0), self.norm.error + below.error)
 
     @property
     def information_exponent(self) -> float:
@@ -149,6 +174,16 @@ class Spectrum:
 
     def __repr__(self) -> str:
         return f"<Spectrum of {self.basis}: {len(self.nonzero)} coefficients, E f² = {self.norm}, {self.sentence[:-1]}>"
+
+
+def whole_spectrum(
+    basis: str, names: tuple[str, ...], series: dict[Index, WithError], degree: int, order: int | None
+) -> Spectrum:
+    """The spectrum of a target whose coefficients are all known; those of a degree above ``order`` are left out."""
+    highest = degree if order is None else order
+    kept = {index: c for index, c in series.items() if sum(index) <= highest}
+    norm = total(c.square for c in series.values())
+    return Spectrum(basis, names, kept, norm, highest, complete=degree <= highest)
 
 
 def by_degree(index: Index) -> tuple[int, list[int]]:

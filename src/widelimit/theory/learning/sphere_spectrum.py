@@ -14,28 +14,25 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from widelimit.errors import InputError, finite_or_none, is_whole, require, require_count
 from widelimit.on_first_use import OnFirstUse
+from widelimit.potentials.product_families import Index
 from widelimit.problem.expressions import Expression
-from widelimit.problem.grammar import VARIABLES
 from widelimit.theory.learning.ball_polynomials import SphereAxis, ball_polynomials
 from widelimit.theory.learning.hermite_spectrum import ORDERS, renamed
-from widelimit.theory.learning.spectrum import Index, WithError
-from widelimit.theory.learning.target_variables import indices, target_of
+from widelimit.theory.learning.spectrum import EPS, WithError, square_sums, total, with_errors
+from widelimit.theory.learning.target_variables import indices, monomials_of, target_of
 
 if TYPE_CHECKING:
+    from widelimit.problem.data.target import Evaluated
     from widelimit.theory.learning import axis_integrals, normal_rules
 else:  # with JAX and SciPy, which polynomials do without
     axis_integrals = OnFirstUse("widelimit.theory.learning.axis_integrals")
     normal_rules = OnFirstUse("widelimit.theory.learning.normal_rules")
 
-EPS = float(np.finfo(float).eps)
 Polynomial = dict[Index, float]
 
 
@@ -62,8 +59,7 @@ class SphereSpectrum:
 
     def up_to(self, degree: int) -> WithError:
         """‖P_{≤ℓ} f‖²."""
-        kept = self.degree_norms[: degree + 1]
-        return WithError(sum(n.value for n in kept), sum(n.error for n in kept))
+        return total(self.degree_norms[: degree + 1])
 
     def beyond(self, degree: int) -> WithError:
         """‖P_{>ℓ} f‖², what kernels leave with d^ℓ ≪ n ≪ d^{ℓ+1} samples; never below 0."""
@@ -100,9 +96,7 @@ class SphereSpectrum:
         return f"<SphereSpectrum, d = {self.d}: ‖P_ℓ f‖² = {{{shares}}}, E f² = {self.norm}>"
 
 
-def gegenbauer(
-    target: str | Expression | Callable[..., Any], d: int, order: int | None = None, k: int | None = None
-) -> SphereSpectrum:
+def gegenbauer(target: Evaluated, d: int, order: int | None = None, k: int | None = None) -> SphereSpectrum:
     """‖P_ℓ f‖² of a target on the sphere of radius √d in R^d.
 
     target   an expression in z or z1, z2, …, the first coordinates of x; or a function of rows (n, k)
@@ -119,13 +113,11 @@ def gegenbauer(
     require(good, f"d must be a whole number of at least {max(len(names) + 1, 3)}", d, "try d=100")
     if order is not None:
         require_count("order", order, "10")
-    terms = f.monomials if isinstance(f, Expression) else None
-    if terms is not None:
-        places = [max(VARIABLES[name], 1) - 1 for name in names]
-        norms = _of_polynomial({tuple(e[p] for p in places): c for e, c in terms.items()}, int(d))
+    if (terms := monomials_of(f, names)) is not None:
+        norms = _of_polynomial(terms, int(d))
         highest = len(norms) - 1 if order is None else order
-        whole = WithError(sum(n.value for n in norms), sum(n.error for n in norms))
-        return SphereSpectrum(int(d), names, tuple(norms[: highest + 1]), whole, complete=len(norms) - 1 <= highest)
+        kept, complete = tuple(norms[: highest + 1]), len(norms) - 1 <= highest
+        return SphereSpectrum(int(d), names, kept, total(norms), complete)
     if len(names) > normal_rules.AXES:
         raise InputError(
             f"on the sphere a target that is no polynomial may have at most {normal_rules.AXES} variables, got "
@@ -141,12 +133,9 @@ def gegenbauer(
         size = math.sqrt(d)
         basis = lambda z: ball_polynomials(z / size, chosen, d)  # noqa: E731
         values, errors = normal_rules.normal_means(plain, len(names), basis, float(d))
-    sums, off = np.zeros(highest + 1), np.zeros(highest + 1)
-    for index, c, e in zip(chosen, values[:-1], errors[:-1], strict=True):
-        sums[sum(index)] += c * c
-        off[sum(index)] += 2 * abs(c) * e + e * e
-    found = tuple(WithError(float(v), float(e)) for v, e in zip(sums, off, strict=True))
-    return SphereSpectrum(int(d), names, found, WithError(float(values[-1]), float(errors[-1])), complete=False)
+    pairs = with_errors(values, errors)
+    sums = square_sums(dict(zip(chosen, pairs[:-1], strict=True)), highest)
+    return SphereSpectrum(int(d), names, sums, pairs[-1], complete=False)
 
 
 def _of_polynomial(f: Polynomial, d: int) -> list[WithError]:

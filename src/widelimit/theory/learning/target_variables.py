@@ -1,16 +1,16 @@
-"""Which variables a target has, and the indices of a family in them."""
+"""Which variables a target has, its monomials in them, and the indices of a family in them."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from widelimit.errors import require, require_count
 from widelimit.on_first_use import OnFirstUse
-from widelimit.problem.expressions import Expression, expression
-from widelimit.theory.learning.spectrum import Index
+from widelimit.potentials.product_families import Index, all_indices
+from widelimit.problem.expressions import Expression, Terms, expression
+from widelimit.problem.grammar import VARIABLES
 
 if TYPE_CHECKING:
     from widelimit.problem import data
@@ -46,6 +46,15 @@ def target_of(link: Any, k: int | None = None) -> tuple[Target, tuple[str, ...]]
     return target, names_of(count)
 
 
+def monomials_of(target: Target, names: tuple[str, ...]) -> Terms | None:
+    """The monomials of a polynomial, with one exponent for each of the named variables; None of what is none."""
+    terms = target.monomials if isinstance(target, Expression) else None
+    if terms is None:
+        return None
+    places = [max(VARIABLES[name], 1) - 1 for name in names]
+    return {tuple(exponents[place] for place in places): c for exponents, c in terms.items()}
+
+
 def samples_of(link: object) -> Empirical | None:
     """The samples that stand for a target, if they do."""
     return link if not isinstance(link, str | Expression) and isinstance(link, data.Empirical) else None
@@ -55,6 +64,4 @@ def indices(k: int, order: int) -> Iterator[Index]:
     """All indices of k variables with degree at most ``order``, by degree."""
     count = math.comb(k + order, k)
     require(count <= MOST_INDICES, f"at most {MOST_INDICES} coefficients can be looked at", count, "lower the order")
-    for degree in range(order + 1):
-        for chosen in itertools.combinations_with_replacement(range(k), degree):
-            yield tuple(chosen.count(i) for i in range(k))
+    yield from all_indices(k, order)

@@ -9,35 +9,31 @@ samples           means with standard errors
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from widelimit.errors import require, require_count
 from widelimit.on_first_use import OnFirstUse
+from widelimit.potentials.product_families import Index, sign_products
 from widelimit.problem.expressions import Expression, Terms
-from widelimit.problem.grammar import VARIABLES
 from widelimit.theory.learning.hermite_spectrum import renamed
 from widelimit.theory.learning.sampled_spectrum import spectrum_of_samples
-from widelimit.theory.learning.spectrum import Index, Spectrum, WithError
-from widelimit.theory.learning.target_variables import indices, samples_of, target_of
+from widelimit.theory.learning.spectrum import EPS, Spectrum, WithError, whole_spectrum
+from widelimit.theory.learning.target_variables import indices, monomials_of, samples_of, target_of
 
 if TYPE_CHECKING:
     from widelimit.problem import host_values
     from widelimit.problem.data import Empirical
-    from widelimit.problem.data.target import Target
+    from widelimit.problem.data.target import Evaluated, Target
 else:  # with JAX and SciPy, which polynomials do without
     host_values = OnFirstUse("widelimit.problem.host_values")
 
-EPS = float(np.finfo(float).eps)
 MOST_SMALL = 4096  # coefficients that count as 0 and are kept
 ROWS = 1 << 16
 
 
-def walsh(
-    target: str | Expression | Callable[..., Any] | Empirical, order: int | None = None, k: int | None = None
-) -> Spectrum:
+def walsh(target: Evaluated | Empirical, order: int | None = None, k: int | None = None) -> Spectrum:
     """Fourier coefficients on the cube {±1}^k, with their errors, norms by degree, and the information exponent.
 
     target   an expression in z1, z2, …; a function of rows (n, k) of ±1; or samples, `wl.data.empirical(x, y)`
@@ -54,23 +50,19 @@ def walsh(
         signs = bool((np.abs(samples.x) == 1).all())
         require(signs, "samples on the cube must have rows of +1 and -1", target, "try wl.hermite for Gaussian rows")
         chosen = [a for a in indices(samples.d, order or 3) if max(a) <= 1]
-        return spectrum_of_samples(samples, chosen, _signs, "walsh")
+        return spectrum_of_samples(samples, chosen, sign_products, "walsh")
     found, names = target_of(target, k)
-    terms = found.monomials if isinstance(found, Expression) else None
-    series = _of_corners(found, len(names)) if terms is None else _of_polynomial(terms, names)
-    norm = WithError(sum(c.value**2 for c in series.values()), sum(2 * abs(c.value) * c.error for c in series.values()))
+    terms = monomials_of(found, names)
+    series = _of_corners(found, len(names)) if terms is None else _of_polynomial(terms)
     degree = max((sum(index) for index, c in series.items() if abs(c.value) > c.error), default=0)
-    highest = degree if order is None else order
-    kept = {index: c for index, c in series.items() if sum(index) <= highest}
-    return Spectrum("walsh", names, kept, norm, highest, complete=degree <= highest)
+    return whole_spectrum("walsh", names, series, degree, order)
 
 
-def _of_polynomial(terms: Terms, names: tuple[str, ...]) -> dict[Index, WithError]:
-    places = [max(VARIABLES[name], 1) - 1 for name in names]
+def _of_polynomial(terms: Terms) -> dict[Index, WithError]:
     values: dict[Index, float] = {}
     sizes: dict[Index, float] = {}
     for exponents, c in terms.items():
-        index = tuple(exponents[place] % 2 for place in places)
+        index = tuple(n % 2 for n in exponents)
         values[index] = values.get(index, 0.0) + c
         sizes[index] = sizes.get(index, 0.0) + abs(c)
     return {index: WithError(c, 8 * EPS * sizes[index]) for index, c in values.items()}
@@ -93,8 +85,3 @@ def _of_corners(target: Target, k: int) -> dict[Index, WithError]:
     small = np.flatnonzero((y != 0) & (np.abs(y) <= error))
     chosen = np.flatnonzero(np.abs(y) > error).tolist() + (small.tolist() if len(small) <= MOST_SMALL else [])
     return {tuple(int(bool(n & power)) for power in powers): WithError(float(y[n]), error) for n in chosen}
-
-
-def _signs(x: np.ndarray, chosen: list[Index]) -> np.ndarray:
-    """Π_{i∈S} x_i at rows x, (n, number of indices)."""
-    return np.stack([np.prod(x[:, np.flatnonzero(index)], axis=1) for index in chosen], axis=1)

@@ -32,7 +32,7 @@ import numpy as np
 from widelimit.agreement import until_two_agree
 from widelimit.arguments import instance_of
 from widelimit.errors import InputError, require, require_count
-from widelimit.integrals import gauss
+from widelimit.integrals import gauss, to_legendre
 from widelimit.measures import Cloud, Density, Measure
 from widelimit.observables.density import binned_density
 from widelimit.potentials.feature_landscape import FeatureLandscape
@@ -276,11 +276,10 @@ def _check(problem: Problem, points: object) -> None:
 def _interpolated(nodes: np.ndarray, mass: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The density at x from the masses of the nodes of whole panels, by its logarithm on each panel; 0 between them."""
     unit, w = gauss(PER_PANEL)
-    to_orders = (np.arange(PER_PANEL) + 0.5)[:, None] * w * np.polynomial.legendre.legvander(unit, PER_PANEL - 1).T
     panels = nodes.reshape(-1, PER_PANEL)
     middle, half = panels.mean(axis=1), np.ptp(panels, axis=1) / np.ptp(unit)
     values = mass.reshape(-1, PER_PANEL) / (half[:, None] * w)
-    orders = np.log(np.maximum(values, FAINT * values.max())) @ to_orders.T
+    orders = np.log(np.maximum(values, FAINT * values.max())) @ to_legendre(PER_PANEL).T
     here = np.maximum(np.searchsorted(middle - half, x, side="right") - 1, 0)
     inside = (x - middle[here]) / half[here]
     found = np.sum(np.polynomial.legendre.legvander(np.clip(inside, -1, 1), PER_PANEL - 1) * orders[here], axis=1)

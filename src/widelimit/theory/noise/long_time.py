@@ -72,7 +72,7 @@ def decay(problem: Problem, solution: Solution) -> Decay:
     assert isinstance(cells, Density)
     law = gibbs(problem, on=cells)
     excess = solution.dataset["free_energy"].values - law.free_energy
-    clock = np.array([problem.schedule.integral(float(t)) for t in solution.times])
+    clock = problem.schedule.clock(solution.times)
     fit = exponential_fit(clock, excess, SHARES, "decay", "excess")
     return Decay(clock, excess, fit.rate, fit.factor, fit.fitted, fit.misfit)
 

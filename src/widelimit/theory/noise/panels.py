@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from widelimit.agreement import until_two_agree
-from widelimit.integrals import gauss
+from widelimit.integrals import gauss, to_legendre
 
 PER_PANEL = 16
 OCTAVES = 12
@@ -136,9 +136,7 @@ def _on(panels: Panels, exponent: Exponent) -> np.ndarray:
 
 def _tails(e: np.ndarray) -> np.ndarray:
     """(t/m)² of every block along every axis, (k, B, V)."""
-    x, w = gauss(PER_PANEL)
-    orders = np.arange(PER_PANEL - 2, PER_PANEL)
-    last = (orders + 0.5)[:, None] * w * np.polynomial.legendre.legvander(x, PER_PANEL - 1).T[orders]
+    last = to_legendre(PER_PANEL)[-2:]
     inside = tuple(range(1, e.ndim - 1))
     f = np.exp(e - e.max(axis=inside, keepdims=True))
     found = [np.abs(np.tensordot(last, f, axes=(1, c))).sum(axis=0).max(axis=inside[:-1]) for c in inside]
