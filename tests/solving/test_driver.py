@@ -9,6 +9,7 @@ import time
 import tomllib
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 import xarray as xr
@@ -19,6 +20,7 @@ from widelimit.dynamics import sgd
 from widelimit.dynamics.solve import DYNAMICS
 from widelimit.solving import adaptive, driver, progress, recorder
 from widelimit.solving.settings import save_times
+from widelimit.solving.threads import settings, threads
 
 LINEAR = wl.activations.polynomial([0.0, 1.0])
 SQUARE = wl.activations.polynomial([0.0, 0.0, 1.0])
@@ -235,6 +237,13 @@ def test_the_risk_of_a_save_is_found_while_the_run_goes_on(method, monkeypatch):
     in_turn = wl.solve(problem(), method, 0.2, seed=3, save=5)
     for name in ("risk", "risk_error", "theta"):
         np.testing.assert_array_equal(beside.dataset[name], in_turn.dataset[name])
+
+
+def test_threads_have_the_settings_of_jax_of_whom_they_work_for():
+    with jax.default_matmul_precision("float32"), jax.default_device(jax.devices()[0]), threads(1) as pool:
+        assert pool.submit(settings).result() == settings() == (jax.devices()[0], "float32")
+    with threads(1) as pool:
+        assert pool.submit(settings).result() == settings() == (None, None)
 
 
 def test_an_interrupt_right_after_a_save_keeps_it(monkeypatch):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,6 +34,7 @@ from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
 from widelimit.solving.straying import Passage, Strayed, strayed
 from widelimit.solving.streams import stream
+from widelimit.solving.threads import threads
 from widelimit.solving.twin import Twin, twin_of
 from widelimit.solving.written import toml_of
 
@@ -101,7 +101,7 @@ def drive(request: Request, before: xr.Dataset | None = None) -> Solution:
         at_work(request.mesh),
         progress_bar(request.progress, request.name, settings.t_end) as bar,
         twin_of(run, book, request.mesh, keep) as twin,
-        ThreadPoolExecutor(1) as aside,
+        threads(1) as aside,
     ):
         here, passed = begun(run, twin, book, before), None
         beside = run.plan is not None and run.memory is None and twin is None and request.mesh is None

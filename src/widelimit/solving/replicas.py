@@ -14,9 +14,7 @@ A landscape that offers cheaper certified versions of itself is asked for one be
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple, cast
@@ -28,9 +26,8 @@ from jax import Array
 from widelimit.potentials.chunks import all_finite, on_one_device, one_by_one
 from widelimit.potentials.landscape import Landscape
 from widelimit.solving.protocol import Dynamics, State, Tick
+from widelimit.solving.threads import CORES, threads
 
-NPROC = os.environ.get("NPROC", "")  # how many threads XLA may have, if it is told
-CORES = int(NPROC) if NPROC.isdecimal() and int(NPROC) else os.cpu_count() or 1
 GROUP = 4  # replicas in one call: more would leave the cache
 MANY = 256  # neurons, from which on replicas go apart
 Move = Callable[..., State]  # (dynamics, state, keys, numbers) ↦ state
@@ -103,7 +100,7 @@ class Plan:
         def run(group: tuple[State, State]) -> State:
             return jax.block_until_ready(move(leg.dynamics, *group, leg.numbers))
 
-        with ThreadPoolExecutor(CORES) as pool:
+        with threads() as pool:
             done = list(pool.map(run, groups))
         return jax.tree.map(lambda *parts: (jnp.stack if apart else jnp.concatenate)(parts), *done)
 

@@ -12,7 +12,6 @@ the implicit scheme, or more steps than one call has, is moved alone in that leg
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, NamedTuple, cast
@@ -28,7 +27,8 @@ from widelimit.potentials.landscape import Landscape
 from widelimit.solving.adaptive import Adaptive, Reached, SmoothPlan, Span, size_of
 from widelimit.solving.progress import silent
 from widelimit.solving.protocol import Dynamics, NeuronView, Run, State, Tick
-from widelimit.solving.replicas import CORES, GROUP, Leg, Plan
+from widelimit.solving.replicas import GROUP, Leg, Plan
+from widelimit.solving.threads import CORES, threads
 
 ALIKE = (float, int, bool, np.generic)
 
@@ -200,7 +200,7 @@ class Team:
             own = dynamics if along is None else at(dynamics, part)
             return move(own, at(state, part), at(self.keys, part), numbers if across is None else at(numbers, part))
 
-        with ThreadPoolExecutor(CORES) as pool:
+        with threads() as pool:
             done = list(pool.map(lambda part: jax.block_until_ready(run(part)), parts))
         return jax.tree.map(lambda *found: jnp.concatenate(found)[:count], *done)
 
@@ -252,7 +252,7 @@ def _over_the_cores(risk: Callable[[State], Array], state: State, count: int) ->
     """The risks of stacked states, (B,), in as many parts of one size as there are cores."""
     size = -(-count // CORES)
     places = np.minimum(np.arange(size * CORES), count - 1).reshape(CORES, size)
-    with ThreadPoolExecutor(CORES) as pool:
+    with threads() as pool:
         found = pool.map(lambda part: np.asarray(risk(at(state, part)), float), places)
     return np.concatenate(list(found))[:count]
 

@@ -25,6 +25,7 @@ from widelimit.errors import GaveUp
 from widelimit.solving.protocol import Run, State
 from widelimit.solving.recorder import Recorder, recorder
 from widelimit.solving.resuming import Behind, Stand, midway_of, recalled
+from widelimit.solving.threads import threads
 
 
 class Held(NamedTuple):
@@ -66,7 +67,7 @@ class Twin:
     _there: Stand | None = None
     _found: Callable[[], Found] | None = None
     _left: Event = field(default_factory=Event)
-    _aside: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    _aside: ThreadPoolExecutor = field(default_factory=lambda: threads(1))
 
     @property
     def start(self) -> Held:
