@@ -85,6 +85,28 @@ def test_a_point_step_meets_its_condition_where_its_energy_is_known_to_rounding_
         assert math.sqrt(float(after.weights @ (defect**2).sum(axis=1))) <= ENOUGH * (1 + np.abs(move).max())
 
 
+def test_radii_rest_at_the_origin_as_they_do_in_the_flow():
+    """ReLU falls towards w = 0 where a is on the wrong side; the points of the flow stay there, too."""
+    relu, start = wl.neurons.ridge("relu", outer="trained"), wl.initial.gaussian(0.8, a=wl.initial.normal(0, 1))
+    case = wl.Problem(wl.data.gaussian_classes(20, 0.8), relu, start, ridge=0.01)
+    fine, coarse = (wl.solve(case, wl.JKO(step, cells=60), 1.0, save=2) for step in (0.0125, 0.025))
+    flow = wl.solve(case, wl.MeanField(60, placement="quantile"), 1.0, save=2)
+    rests = flow.final.column("r") == 0
+    np.testing.assert_array_equal(fine.final.column("r") == 0, rests)
+    assert 3 <= rests.sum() < 30 and not fine.advice and not fine.dataset.attrs["notes"]
+    gap = fine.risk[-1] - flow.risk[-1]
+    assert coarse.risk[-1] - flow.risk[-1] == pytest.approx(2 * gap, rel=0.1) and abs(gap) < 0.01
+
+
+def test_a_step_whose_minimum_was_not_found_is_told():
+    """So long a step has many valleys with kinks between them."""
+    ramp = wl.neurons.ridge(wl.activations.ramp((0.5, -2.5), (1.5, 7.5)))
+    case = wl.Problem(wl.data.single_index(20, "z+He2(z)", nodes=16), ramp, wl.initial.gaussian(0.8), ridge=0.01)
+    run = wl.solve(case, wl.JKO(30.0, cells=60), 30.0, save=2)
+    assert run.advice.startswith("no minimum was found in one step") and "try a smaller step" in run.advice
+    assert run.dataset.attrs["notes"] == "no minimum was found in the step to t = 30"
+
+
 @pytest.fixture(scope="module")
 def references():
     return {

@@ -21,10 +21,10 @@ from jax import Array
 from widelimit.coordinates import Coordinates
 from widelimit.dynamics.stepwise import pushed
 from widelimit.problem.problem import Problem
+from widelimit.solving.recorder import OfNeurons, Recorder
 
 if TYPE_CHECKING:
     from widelimit.dynamics.sgd import Iteration
-    from widelimit.solving.recorder import OfNeurons
 
 TOO_MUCH = 0.15  # of E |w|²: the risk is then off by some hundredths
 ALLOWED = 0.05  # with the step that is advised
@@ -33,8 +33,9 @@ SAMPLES = 64
 NEURONS = 256  # at most
 
 
-def remark(problem: Problem, fixed: Iteration, key: Array, book: OfNeurons) -> str:
+def remark(problem: Problem, fixed: Iteration, key: Array, book: Recorder) -> str:
     """What to say of the step of SGD after a run with this record: nothing if it is small enough."""
+    assert isinstance(book, OfNeurons)
     step, t = float(fixed.steps.step), book.saves.times[-1]
     added, square = grown(problem, fixed, key, book)
     if not added > TOO_MUCH * square:

@@ -32,11 +32,18 @@ class Budget(NamedTuple):
     rounding: float
 
 
+class Lowest(NamedTuple, Generic[Point]):
+    """A point, and whether it is a minimum: good enough, or one from which no direction leads down."""
+
+    point: Point
+    found: bool
+
+
 def minimise(
     start: Point, value: Callable[[Point], float], descent: Callable[[Point], Direction], shifted: Callable[..., Point],
     budget: Budget,
-) -> Point:  # fmt: skip
-    """The minimiser found from a start.
+) -> Lowest[Point]:  # fmt: skip
+    """The minimum found from a start, or where the budget was spent.
 
     value    f; infinite or not a number where a point is not allowed
     descent  the direction from a point
@@ -46,14 +53,14 @@ def minimise(
     for _ in range(budget.steps):
         step = descent(x)
         if step.enough or not step.slope < 0:
-            break
+            return Lowest(x, True)
         size, tried = 1.0, shifted(x, 1.0, step.direction)
         lower = value(tried)
         while not lower <= now + 1e-4 * size * step.slope + budget.rounding * abs(now):
             size /= 2
             if size < budget.shortest:
-                return x
+                return Lowest(x, False)
             tried = shifted(x, size, step.direction)
             lower = value(tried)
         x, now = tried, lower
-    return x
+    return Lowest(x, False)

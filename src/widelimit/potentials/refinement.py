@@ -29,7 +29,7 @@ ON_CELLS = 1e-5  # the same at centres of cells: well below the error of the cel
 HEADROOM = 10.0  # a landscape is certified with this much to spare where a move begins, so that neurons may move
 SAFETY = 3.0  # times the difference: a series that converges slowly gains less than half of its error
 ROUNDING = 2e-12
-MAKING = RLock()
+MAKING = RLock()  # one landscape is made at a time, for whichever thread asks first
 REMEMBERED = 8  # measures of a landscape: those of a run and its twin at the ends of a move
 
 

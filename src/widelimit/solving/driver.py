@@ -28,7 +28,7 @@ from widelimit.problem.schedules import check_schedule
 from widelimit.solving.devices import at_work, spread
 from widelimit.solving.progress import progress_bar
 from widelimit.solving.protocol import Run, State
-from widelimit.solving.recorder import Attributes, Observer, OfNeurons, Recorder, Saves, recorder
+from widelimit.solving.recorder import Attributes, Observer, Recorder, Saves, recorder
 from widelimit.solving.resuming import AT, PREFIX, Stand, midway_of, recalled, remind
 from widelimit.solving.settings import Settings
 from widelimit.solving.solution import Solution
@@ -219,7 +219,7 @@ def closing_advice(request: Request, run: Run, book: Recorder) -> str:
     if run.falls and book.saves.ends_above:
         return f"the risk ends above its start, which a small step does not do: {run.advice}"
     said = cut_step(request)
-    return run.remark(book) if not said and run.remark is not None and isinstance(book, OfNeurons) else said
+    return run.remark(book) if not said and run.remark is not None else said
 
 
 def cut_step(request: Request) -> str:

@@ -98,4 +98,5 @@ class _Dual:
     def solved(self) -> np.ndarray:
         """The weights found."""
         start = np.zeros(len(self.rows))
-        return self.primal(minimise(start, self.value, self.descent, lambda x, size, move: x + size * move, BUDGET))
+        found = minimise(start, self.value, self.descent, lambda x, size, move: x + size * move, BUDGET)
+        return self.primal(found.point)

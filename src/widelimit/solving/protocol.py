@@ -21,7 +21,7 @@ from widelimit.problem.neurons import halves
 from widelimit.problem.problem import Problem
 
 if TYPE_CHECKING:
-    from widelimit.solving.recorder import OfNeurons
+    from widelimit.solving.recorder import Recorder
     from widelimit.solving.replicas import Plan
 
 State = Any  # a pytree of arrays, known to its dynamics alone
@@ -192,7 +192,7 @@ class Run:
     falls: bool = False
     plan: Plan | None = None
     route: Callable[[Advance], Advance] = lambda advance: advance
-    remark: Callable[[OfNeurons], str] | None = None
+    remark: Callable[[Recorder], str] | None = None
 
 
 def view_neurons(land: Landscape, weights: Array, theta: Callable[[State], Array] = lambda state: state) -> NeuronView:

@@ -28,7 +28,7 @@ from widelimit.potentials.landscape import Landscape
 from widelimit.solving.protocol import Dynamics, State, Tick
 from widelimit.solving.threads import CORES, threads
 
-GROUP = 4  # replicas in one call: more would leave the cache
+GROUP = 8  # replicas in one call, at most: beyond, more calls cost less than numbers that leave the cache
 MANY = 256  # neurons, from which on replicas go apart
 Move = Callable[..., State]  # (dynamics, state, keys, numbers) ↦ state
 
@@ -93,21 +93,39 @@ class Plan:
         count, apart = self.replicas or 1, self.mapping == "apart"
         most = min(GROUP, max(1, count // CORES))
         size = 1 if apart else max(g for g in range(1, most + 1) if count % g == 0)
-        places = range(count) if apart else [slice(k, k + size) for k in range(0, count, size)]
-        groups = [jax.tree.map(lambda x, at=at: x[at], (state, self.keys)) for at in places]
         move = compiled(type(leg.dynamics).move, "alone" if apart else "together")
 
         def run(group: tuple[State, State]) -> State:
             return jax.block_until_ready(move(leg.dynamics, *group, leg.numbers))
 
         with threads() as pool:
-            done = list(pool.map(run, groups))
-        return jax.tree.map(lambda *parts: (jnp.stack if apart else jnp.concatenate)(parts), *done)
+            done = list(pool.map(run, dealt(count // size, apart)((state, self.keys))))
+        return gathered(apart)(done)
 
 
 def mapping_of(theta: Array) -> str:
     """How replicas (R, n, D) of neurons that feel each other are moved; a single run is (n, D)."""
     return "apart" if theta.shape[-2] >= MANY else "together"
+
+
+@cache
+def dealt(calls: int, apart: bool) -> Callable[[State], list[State]]:
+    """Cuts what belongs to all replicas into what each of so many calls is given; in one call, itself compiled."""
+    cut = partial(jnp.split, indices_or_sections=calls)
+
+    def of_each(tree: State) -> list[State]:
+        leaves, places = jax.tree.flatten(tree)
+        parts = zip(*(cut(x) for x in leaves), strict=True)
+        return [jax.tree.unflatten(places, [x[0] if apart else x for x in part]) for part in parts]
+
+    return jax.jit(of_each)
+
+
+@cache
+def gathered(apart: bool) -> Callable[[list[State]], State]:
+    """Puts the states of all calls back into that of all replicas."""
+    join = jnp.stack if apart else jnp.concatenate
+    return jax.jit(lambda parts: jax.tree.map(lambda *x: join(x), *parts))
 
 
 @cache

@@ -24,10 +24,12 @@ import numpy as np
 
 from widelimit.dynamics.finite_volume.fluxes import Terrain, terrain_of
 from widelimit.dynamics.finite_volume.grid import Mass, initial_grid
+from widelimit.dynamics.jko.unsolved import Unsolved
 from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.rules import rules_of
 from widelimit.errors import InputError, require
 from widelimit.on_first_use import OnFirstUse
+from widelimit.potentials.damped_newton import Lowest
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.refinement import ON_CELLS
@@ -57,26 +59,27 @@ class Transport:
     beta: float
     eta: float
 
-    def moved(self, masses: np.ndarray) -> np.ndarray:
+    def moved(self, masses: np.ndarray) -> Lowest[np.ndarray]:
         """Masses (n,) after the step."""
         penalty, volumes = (np.asarray(x).ravel() for x in (self.terrain.penalty, self.terrain.log_volumes))
         root, fit = self.terrain.fit.whitened()  # residuals scaled by 1/√p
         plan, features = self._plans(masses), root * np.asarray(self.terrain.features)
 
-        def following(residual: np.ndarray) -> np.ndarray:
+        def following(residual: np.ndarray) -> Lowest[np.ndarray]:
             return plan(features @ residual + penalty - volumes / self.beta)
 
         def change(residual: np.ndarray) -> np.ndarray:
-            return fit.residual(following(residual) @ features) - residual
+            return fit.residual(following(residual).point @ features) - residual
 
         start = fit.residual(masses @ features)
         try:
-            found = optimize.anderson(change, start, M=6, f_tol=ENOUGH, maxiter=FIXED_POINT)
+            found, settled = optimize.anderson(change, start, M=6, f_tol=ENOUGH, maxiter=FIXED_POINT), True
         except optimize.NoConvergence as stopped:
-            found = stopped.args[0]
-        return following(found)
+            found, settled = stopped.args[0], False
+        there = following(found)
+        return Lowest(there.point, settled and there.found)
 
-    def _plans(self, masses: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def _plans(self, masses: np.ndarray) -> Callable[[np.ndarray], Lowest[np.ndarray]]:
         """Potential (n,) ↦ the second marginal of the best plan, among the cells that mass can leave and reach."""
         epsilon, kappa = self.eta / self.beta, 0.5 / self.beta
         rows = np.flatnonzero(masses > NO_MASS)
@@ -86,7 +89,7 @@ class Transport:
         plain = np.ones_like(cost)
         scalings: list[tuple[np.ndarray, np.ndarray] | None] = [None]  # of the plan before
 
-        def plan(psi: np.ndarray) -> np.ndarray:
+        def plan(psi: np.ndarray) -> Lowest[np.ndarray]:
             target = np.exp(-(psi[columns] - psi[columns].min()) / kappa)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -97,7 +100,7 @@ class Transport:
             scalings[0] = (log["logu"], log["logv"])
             following = np.zeros_like(masses)
             following[columns] = found.sum(axis=0)
-            return following / following.sum()
+            return Lowest(following / following.sum(), log["err"][-1] <= ENOUGH)
 
         return plan
 
@@ -106,7 +109,7 @@ def entropic_run(method: JKO, problem: Problem) -> Run:
     """The scheme, ready for the driver."""
     rates = np.asarray(rules_of(problem, reduced=True).rates(0.0))
     grid, masses = initial_grid(problem, method.cells or CELLS, None)
-    land = landscape(problem, reduced=True)
+    land, unsolved = landscape(problem, reduced=True), Unsolved()
     assert isinstance(land, FeatureLandscape)
     good = bool((rates > 0).all()) and problem.rates.is_constant
     wanted = "JKO with noise in two coordinates needs rates that are positive and constant"
@@ -123,28 +126,34 @@ def entropic_run(method: JKO, problem: Problem) -> Run:
             eta,
         )
 
-    def one_step(state: Mass, eta: float) -> Mass:
+    def one_step(state: Mass, eta: float) -> Lowest[Mass]:
         while True:
-            moved = transport(state, eta).moved(state.masses.ravel()).reshape(state.masses.shape)
+            found, solved = transport(state, eta).moved(state.masses.ravel())
+            moved = found.reshape(state.masses.shape)
             crowded = state.grid.crowded(moved, CROWDED)
             if not crowded.any():
-                return Mass(state.grid, moved)
+                return Lowest(Mass(state.grid, moved), solved)
             wider = state.grown(crowded)
             if math.prod(wider.grid.shape) > MOST_CELLS:
-                return state.failed()
+                return Lowest(state.failed(), True)
             state = wider
 
     def advance(state: Mass, start: float, stop: float, tick: Tick) -> Mass:
         for step in proximal_steps(problem, method.step, start, stop):
-            state = one_step(state, step.eta)
+            state, solved = one_step(state, step.eta)
             if not np.isfinite(state.masses).all():
                 break
+            if not solved:
+                unsolved.add(step.end)
             tick(step.end)
         return state
 
     advice = f"the mass leaves every grid of {MOST_CELLS} cells: use fewer cells, or FiniteVolume"
     view = CellView(land, problem.beta, Mass.density)
-    return Run(Mass(grid, masses), advance, view, whole_steps(method.step), advice, slopes=ON_CELLS)
+    return Run(
+        Mass(grid, masses), advance, view, whole_steps(method.step), advice, slopes=ON_CELLS, notes=unsolved.notes,
+        remark=unsolved.remark,
+    )  # fmt: skip
 
 
 def _require_seen(widths: np.ndarray, eta: float, beta: float) -> None:

@@ -6,7 +6,8 @@ The sum is W_2² as long as no other pairing of old and new points is cheaper: i
 order, in more for small η.
 
 Scheme: Newton's method from θ^k, the linear system by conjugate gradients in the metric of W_2, with a line search, so
-that F rises by no more than its rounding.  Reference: [jko98].
+that F rises by no more than its rounding. A radius does not pass below 0, and rests there where F falls towards it.
+Reference: [jko98].
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from widelimit.dynamics.jko.unsolved import Unsolved
 from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.rules import rules_of
 from widelimit.frozen import Frozen
 from widelimit.potentials.chunks import all_finite
-from widelimit.potentials.damped_newton import Budget, Direction, minimise
+from widelimit.potentials.damped_newton import Budget, Direction, Lowest, minimise
 from widelimit.potentials.landscape import Landscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.refinement import MOVING
@@ -51,36 +53,47 @@ class PointStep(Frozen, eq=False):
         return jnp.sum(jnp.where(moves, (theta - self.start) ** 2 / jnp.where(moves, self.eta, 1.0), 0.0), axis=1)
 
     def condition(self, theta: Array) -> Array:
-        """θ − θ^k + η M ∇Ψ(θ; ρ), 0 at the minimum."""
-        slope = self.land.self_gradient(theta, self.weights)
-        return jnp.where(self.eta > 0, theta - self.start + self.eta * slope, 0.0)
+        """θ − θ^k + η M ∇Ψ(θ; ρ), 0 at the minimum; and where a radius rests at 0."""
+        found = theta - self.start + self.eta * self.land.self_gradient(theta, self.weights)
+        rests = self.land.penalty.columns.is_radius() & (theta <= 0) & (found > 0)
+        return jnp.where((self.eta > 0) & ~rests, found, 0.0)
+
+    def shifted(self, theta: Array, size: float, move: Array) -> Array:
+        """The points moved, radii not below 0."""
+        moved = theta + size * move
+        return jnp.where(self.land.penalty.columns.is_radius(), jnp.maximum(moved, 0.0), moved)
 
 
 def point_run(method: JKO, problem: Problem) -> Run:
     """The scheme, ready for the driver."""
     theta, weights = initial_points(problem, method.cells or POINTS, "quantile")
-    land, rules = landscape(problem, reduced=True), rules_of(problem, reduced=True)
+    land, rules, unsolved = landscape(problem, reduced=True), rules_of(problem, reduced=True), Unsolved()
 
     def advance(theta: Array, start: float, stop: float, tick: Tick) -> Array:
         for step in proximal_steps(problem, method.step, start, stop):
-            theta = moved(PointStep(land, theta, weights, step.eta * rules.rates(step.middle)))
+            theta, solved = moved(PointStep(land, theta, weights, step.eta * rules.rates(step.middle)))
+            if not solved:
+                unsolved.add(step.end)
             tick(step.end)
         return theta
 
     advice = "the field is not finite at some point: check the activation"
-    return Run(theta, advance, view_neurons(land, weights), whole_steps(method.step), advice, slopes=MOVING)
+    return Run(
+        theta, advance, view_neurons(land, weights), whole_steps(method.step), advice, slopes=MOVING,
+        notes=unsolved.notes, remark=unsolved.remark,
+    )  # fmt: skip
 
 
-def moved(movement: PointStep) -> Array:
+def moved(movement: PointStep) -> Lowest[Array]:
     """The points after one step, on a landscape that is accurate at both of its ends."""
     land: Landscape | None = movement.land.near(movement.start, movement.weights)
     while land is not None:
-        theta = proximal_points(replace(movement, land=land))
-        land = land.better(theta, movement.weights) if all_finite(theta) else None
-    return theta
+        found = proximal_points(replace(movement, land=land))
+        land = land.better(found.point, movement.weights) if all_finite(found.point) else None
+    return found
 
 
-def proximal_points(movement: PointStep) -> Array:
+def proximal_points(movement: PointStep) -> Lowest[Array]:
     """The points after one step on a given landscape."""
 
     def descent(theta: Array) -> Direction:
@@ -91,7 +104,7 @@ def proximal_points(movement: PointStep) -> Array:
     def value(theta: Array) -> float:
         return float(movement.land.energy_of(theta, movement.weights) + transport(movement, theta))
 
-    return minimise(movement.start, value, descent, lambda theta, size, move: theta + size * move, BUDGET)
+    return minimise(movement.start, value, descent, movement.shifted, BUDGET)
 
 
 @jax.jit

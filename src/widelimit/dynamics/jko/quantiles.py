@@ -29,11 +29,12 @@ import numpy as np
 from jax import Array
 from scipy.linalg import LinAlgError, solveh_banded
 
+from widelimit.dynamics.jko.unsolved import Unsolved
 from widelimit.dynamics.methods import JKO
 from widelimit.dynamics.rules import rules_of
 from widelimit.errors import require
 from widelimit.measures import Density, log_volumes
-from widelimit.potentials.damped_newton import Budget, Direction, minimise
+from widelimit.potentials.damped_newton import Budget, Direction, Lowest, minimise
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.refinement import ON_CELLS
@@ -55,13 +56,15 @@ def quantile_run(method: JKO, problem: Problem) -> Run:
     edges, weights = _start(problem, method.cells or CELLS)
     land = landscape(problem, reduced=True)
     assert isinstance(land, FeatureLandscape)
-    d = columns.directions[0] if columns.is_reduced else None
+    d, unsolved = columns.directions[0] if columns.is_reduced else None, Unsolved()
 
     def advance(edges: np.ndarray, start: float, stop: float, tick: Tick) -> np.ndarray:
         for step in proximal_steps(problem, method.step, start, stop):
             size = step.eta * float(rules.rates(step.middle)[0])
             if size > 0:
-                edges = QuantileStep(land, problem.beta, d, weights, edges, size).minimum()
+                edges, solved = QuantileStep(land, problem.beta, d, weights, edges, size).minimum()
+                if not solved:
+                    unsolved.add(step.end)
             tick(step.end)
         return edges
 
@@ -70,7 +73,10 @@ def quantile_run(method: JKO, problem: Problem) -> Run:
 
     advice = "the step cannot be solved: try a smaller one"
     view = CellView(land, problem.beta, density)
-    return Run(edges, advance, view, whole_steps(method.step), advice, slopes=ON_CELLS)
+    return Run(
+        edges, advance, view, whole_steps(method.step), advice, slopes=ON_CELLS, notes=unsolved.notes,
+        remark=unsolved.remark,
+    )  # fmt: skip
 
 
 def _start(problem: Problem, cells: int) -> tuple[np.ndarray, np.ndarray]:
@@ -137,7 +143,7 @@ class QuantileStep:
         band -= _band(share * low_low, share * low_high, share * high_high)
         return StepSlopes(gradient, band, _onto_edges(half, half))
 
-    def minimum(self) -> np.ndarray:
+    def minimum(self) -> Lowest[np.ndarray]:
         """The edges after the step."""
         return minimise(self.start, self.value, self._descent, self._shifted, BUDGET)
 

@@ -57,7 +57,8 @@ class Integrals:
 
     def solve(self, v: np.ndarray) -> np.ndarray:
         """Newton's method from v; the problem is concave, so that the line search cannot fail."""
-        return minimise(v, lambda v: -self.dual(v), self._ascent, lambda v, size, step: v + size * step, BUDGET)
+        found = minimise(v, lambda v: -self.dual(v), self._ascent, lambda v, size, step: v + size * step, BUDGET)
+        return found.point
 
     def _ascent(self, v: np.ndarray) -> Direction:
         weights, _ = self.weights(v)
