@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import widelimit as wl
+from widelimit.dynamics.jko import points
 from widelimit.dynamics.jko.points import ENOUGH
 from widelimit.dynamics.jko.quantiles import QuantileStep
 from widelimit.observables import free_energy, wasserstein
@@ -105,6 +106,18 @@ def test_a_step_whose_minimum_was_not_found_is_told():
     run = wl.solve(case, wl.JKO(30.0, cells=60), 30.0, save=2)
     assert run.advice.startswith("no minimum was found in one step") and "try a smaller step" in run.advice
     assert run.dataset.attrs["notes"] == "no minimum was found in the step to t = 30"
+
+
+def test_unsolved_steps_of_the_run_that_tells_the_error_are_told(monkeypatch):
+    """That is the run of half the step, η = 0.1, which goes along."""
+    move = points.moved
+
+    def moved(movement):
+        return move(movement)._replace(found=float(movement.eta.max()) > 0.15)
+
+    monkeypatch.setattr(points, "moved", moved)
+    alone, checked = (wl.solve(classes(), wl.JKO(0.1, cells=20, check=check), 0.1, save=2) for check in (False, True))
+    assert not alone.advice and checked.advice.startswith("no minimum was found in 2 steps")
 
 
 @pytest.fixture(scope="module")

@@ -146,7 +146,8 @@ class Solution:
     @property
     def advice(self) -> str:
         """What to do about an outcome other than "done"; of a run that is done, about a step longer than the run, one
-        that lets the risk end above its start, or one of SGD that is stable but large for d; else empty."""
+        that lets the risk end above its start, one of SGD that is stable but large for d, or steps of JKO whose minimum
+        was not found; else empty."""
         return self.dataset.attrs["advice"]
 
     @property

@@ -26,6 +26,7 @@ from widelimit.dynamics.methods import JKO
 from widelimit.errors import require
 from widelimit.problem.problem import Problem
 from widelimit.solving.protocol import Run, require_single
+from widelimit.solving.recorder import Recorder
 
 TIMES = 3.0  # order 1: the error is twice the distance to half the step, and the next order may hide a part of it
 
@@ -42,5 +43,10 @@ def ready(method: JKO, problem: Problem, seed: int, replicas: int | None) -> Run
     run = (scheme if problem.is_noisy else point_run)(method, problem)
     if not method.check:
         return replace(run, unknown=math.nan)
-    finer = replace(method, step=method.step / 2, check=False)
-    return replace(run, twin=ready(finer, problem, seed, replicas), times=TIMES)
+    finer = ready(replace(method, step=method.step / 2, check=False), problem, seed, replicas)
+
+    def remark(book: Recorder) -> str:
+        told = (one.remark(book) for one in (run, finer) if one.remark is not None)  # either spoils the error
+        return next(filter(None, told), "")
+
+    return replace(run, twin=finer, times=TIMES, remark=remark)
