@@ -22,6 +22,7 @@ import numpy as np
 from jax import Array
 
 from widelimit.dynamics.block_layout import BLOCK_ROWS
+from widelimit.dynamics.block_runs import InBlock, Stint
 from widelimit.dynamics.methods import SGD
 from widelimit.dynamics.sgd import iteration
 from widelimit.errors import InputError, require_count, require_known
@@ -80,8 +81,9 @@ def _best(peers: dict[str, Peer], repeats: int) -> dict[str, float]:
 
 def _ours(problem: Problem, method: SGD, theta: Array) -> Peer:
     fixed, keys = iteration(problem, method), (stream(0, "data"), stream(0, "noise"))
-    plan = Plan(lambda start, stop: iter(()), keys, None)
-    return lambda: plan.moved(Leg(fixed, Chunk(0, STEPS["ours"], float(STEPS["ours"])), 0.0), None, theta)
+    plan, place = Plan(lambda start, stop: iter(()), keys, None), InBlock(theta, theta, theta)
+    stint = Stint(Chunk(0, STEPS["ours"], float(STEPS["ours"])))
+    return lambda: plan.moved(Leg(fixed, stint, 0.0), None, place).theta
 
 
 def _floor(problem: Problem, theta: Array) -> Peer:

@@ -21,6 +21,7 @@ from scipy import stats
 import widelimit as wl
 from widelimit.dynamics import block_layout, sgd
 from widelimit.dynamics.block_noise import Walk, block_noise, decays, inverse_of_lower, variances
+from widelimit.dynamics.block_runs import InBlock, Stint
 from widelimit.dynamics.noise_bridge import noise_at
 from widelimit.solving.clock import Chunk
 from widelimit.solving.placement import initial_neurons
@@ -138,7 +139,8 @@ def ends(batch, stepwise, seed, replicas=REPLICAS):
     fixed = dataclasses.replace(sgd.iteration(problem, method), stepwise=stepwise)
     theta = jnp.broadcast_to(initial_neurons(problem, 0, N, False, None), (replicas, N, problem.D))
     keys = stream(0, "data"), streams(seed, "noise", replicas)
-    return [np.asarray(move_all(fixed, theta, keys, Chunk(0, math.ceil(stop), stop))) for stop in STOPS]
+    start, stints = InBlock(theta, theta, theta), [Stint(Chunk(0, math.ceil(stop), stop)) for stop in STOPS]
+    return [np.asarray(move_all(fixed, start, keys, stint).theta) for stint in stints]
 
 
 def moments(earlier, theta):
@@ -190,14 +192,14 @@ def test_noisy_blocks_are_four_times_faster_than_the_plain_loop():
 
     def seconds_per_step(stepwise, steps):
         run = functools.partial(
-            jax.jit(sgd.Iteration.move), dataclasses.replace(fixed, stepwise=stepwise), theta, keys,
-            Chunk(0, steps, float(steps)),
+            jax.jit(sgd.Iteration.move), dataclasses.replace(fixed, stepwise=stepwise),
+            InBlock(theta, theta, theta), keys, Stint(Chunk(0, steps, float(steps))),
         )  # fmt: skip
-        run().block_until_ready()
+        jax.block_until_ready(run())
         times = []
         for _ in range(8):
             began = time.perf_counter()
-            run().block_until_ready()
+            jax.block_until_ready(run())
             times.append(time.perf_counter() - began)
         return min(times) / steps
 

@@ -52,7 +52,7 @@ def test_the_cells_that_are_counted_are_those_of_the_run(name):
 
 def test_transport_on_a_grid_takes_matrices_of_all_pairs_of_cells():
     found = memory.need(flat(), wl.JKO(0.5, cells=60), wl.Spec(flat(), [wl.JKO(0.5)], t_end=1.0))
-    assert 8 * memory.PAIRS * 60**4 < found.pairs < 8 * memory.PAIRS * 60**4 * 1.1
+    assert 8 * memory.MATRICES * 60**4 < found.pairs < 8 * memory.MATRICES * 60**4 * 1.1
 
 
 HUGE = {
@@ -76,8 +76,10 @@ def test_memory_is_that_of_the_arrays():
     """θ and saves of a wide run dominate, and both are known exactly."""
     settings = wl.solve(problem(), wl.GD(4, 0.01), 0.02, save=2).settings
     found = memory.need(problem(), wl.SGD(1000, 1e-3), settings)
-    assert found.neurons == 8 * memory.COPIES * 1000 * 20 and found.saves == 16 * 2 * 1000
+    assert found.neurons == 8 * memory.IN_BLOCKS * 1000 * 20 and found.saves == 16 * 2 * 1000
     assert 2**20 < memory.available() < 2**60
+    wide, narrow = (memory.need(problem(), method(10**5, 1e-3), settings).pairs for method in (wl.GD, wl.SGD))
+    assert wide == 8 * memory.MATRICES * 10**10 > 1000 * narrow  # SGD meets pairs in its risk only
 
 
 def test_files_in_the_cache_of_a_container_are_room(tmp_path, monkeypatch):

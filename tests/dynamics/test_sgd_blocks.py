@@ -196,6 +196,22 @@ def test_save_times_do_not_change_the_iterates(cut):
     assert (whole == pieces).all()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("regulariser", [wl.regularisers.squares(), half_the_square], ids=["blocks", "step by step"])
+def test_every_save_is_the_plain_loop_up_to_there(regulariser, dtype, short_blocks):
+    """Several in one block of 32 steps, at its end, and none in the next."""
+    p = dataclasses.replace(problem("tanh", xi="constant"), regulariser=regulariser)
+    step, stops = 0.01, [1, 2, 30, 32, 33, 96, 100, 115]
+    method = wl.SGD(9, step, 1, dtype)
+    saved = block_sgd(p, method, 3, [step * k for k in stops])
+    assert (saved[-1] == block_sgd(p, method, 3, [step * stops[-1]])[0]).all()
+    start = np.asarray(p.sample_initial(stream(3, "initial"), 9)).astype(dtype)
+    for steps, theta in zip(stops, saved, strict=True):
+        plain = plain_loop(p, XI["constant"][1], start, step, samples(p, 3, 1, steps, dtype))
+        assert np.abs(theta - plain).max() < {"float64": ROUNDING, "float32": 1e-4}[dtype]
+        assert np.abs(plain - start).max() > 1e-3
+
+
 def test_the_same_seed_gives_the_same_bits(cut):
     again = block_sgd(problem("tanh"), wl.SGD(30, 1e-3), 5, [0.513])[-1]
     other = block_sgd(problem("tanh"), wl.SGD(30, 1e-3), 6, [0.513])[-1]

@@ -12,6 +12,7 @@ import pytest
 
 import widelimit as wl
 from widelimit.dynamics import block_layout, sgd
+from widelimit.dynamics.block_runs import InBlock, Stint
 from widelimit.solving.clock import Chunk
 from widelimit.solving.placement import initial_neurons
 from widelimit.solving.streams import stream
@@ -43,7 +44,8 @@ move = jax.jit(sgd.Iteration.move)
 
 
 def steps(fixed, theta, first=0, last=STEPS):
-    return np.asarray(move(fixed, theta, (stream(2, "data"), stream(2, "noise")), Chunk(first, last, float(last))))
+    keys, stint = (stream(2, "data"), stream(2, "noise")), Stint(Chunk(first, last, float(last)))
+    return np.asarray(move(fixed, InBlock(theta, theta, theta), keys, stint).theta)
 
 
 @pytest.mark.some(1)

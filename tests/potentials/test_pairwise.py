@@ -10,7 +10,7 @@ import pytest
 import widelimit as wl
 from widelimit.errors import InputError
 from widelimit.measures import Cloud
-from widelimit.potentials import pair_series
+from widelimit.potentials import pair_series, pairwise_landscape
 from widelimit.potentials.pair_kernels import Pair, kernel
 from widelimit.potentials.pair_series import CutRisk, seen_by
 from widelimit.potentials.pairwise_landscape import _kernel_risk
@@ -191,6 +191,13 @@ def test_the_series_risk_is_the_kernel_risk_within_its_bound(name):
     errors = [abs(float(risk) - exact) for risk in risks]
     assert errors[0] <= left[0] and errors[1] <= left[1] + 1e-12
     assert errors[0] > 1e-6 and left[1] < left[0] < 1e3 * errors[0]  # something is missed, and not overstated
+
+
+def test_the_kernel_risk_of_some_rows_at_a_time_is_that_of_all(monkeypatch):
+    full, points = wl.landscape(CASES["ramp"]), crowd()
+    whole = float(_kernel_risk(full, points, EQUAL))
+    monkeypatch.setattr(pairwise_landscape, "PAIRS", 4 * N + 1)  # four rows, and two are left over
+    assert float(_kernel_risk.__wrapped__(full, points, EQUAL)) == pytest.approx(whole, rel=1e-13)
 
 
 @pytest.mark.more

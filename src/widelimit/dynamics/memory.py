@@ -2,8 +2,9 @@
 
     neurons   R n D numbers in several copies: the state before and after, and the stages of the solver
     saves     R n D' numbers for each, twice: as they come, and stacked
-    pairs     n² numbers in several copies where the landscape is a sum over pairs, else n Q features in chunks; cells
-              hold all their features, and transport between the cells of a grid n² numbers too
+    pairs     n² numbers in several copies where the landscape is a sum over pairs, a bounded part of them where only
+              risks are asked for; else n Q features in chunks; cells hold all their features, and transport between
+              the cells of a grid n² numbers too
 
 A run that cannot fit is refused before anything is computed.
 """
@@ -21,14 +22,15 @@ from widelimit.dynamics.jko import entropic, points, quantiles
 from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, Limit, MeanField, Method, Tangent, TangentSGD
 from widelimit.errors import InputError
 from widelimit.potentials.landscapes import landscape
-from widelimit.potentials.pairwise_landscape import PairwiseLandscape
+from widelimit.potentials.pairwise_landscape import PAIRS, PairwiseLandscape
 from widelimit.problem.problem import Problem
 from widelimit.solving.settings import Settings
 
 GIB = 2**30
 COPIES = 4  # of the neurons in a discrete dynamics: before and after, samples and noise
+IN_BLOCKS = 8  # in one that goes from block to block: both at the ends of a block and in it
 STAGES = 12  # of the neurons in an adaptive solver
-PAIRS = 5  # matrices of all pairs at once
+MATRICES = 5  # of pairs at once
 CHUNK = 2**22  # features of a chunk, at most
 HELD = 2  # times the features of all cells: in chunks and joined
 CGROUP = Path("/sys/fs/cgroup")
@@ -53,18 +55,19 @@ def need(problem: Problem, method: Method, settings: Settings) -> Need:
     if isinstance(method, FiniteVolume) or (isinstance(method, JKO) and problem.is_noisy):
         rows = float(cells_of(problem, method))
         features = HELD * rows * landscape(problem, reduced=True).size
-        plans = PAIRS * rows**2 if isinstance(method, JKO) and reduced > 1 else 0.0
+        plans = MATRICES * rows**2 if isinstance(method, JKO) and reduced > 1 else 0.0
         return Need(8 * STAGES * rows, 16 * saves * rows, 8 * (features + plans))
     n = _neurons(method)
     full = isinstance(method, SGD | TangentSGD) or (not isinstance(method, Limit) and method.coordinates == "full")
     columns = problem.D if full else reduced
-    replicas, copies = (
-        settings.replicas or 1,
-        COPIES if isinstance(method, SGD | GD) else STAGES * (1 + isinstance(method, Tangent)),
-    )
+    replicas, copies = settings.replicas or 1, STAGES * (1 + isinstance(method, Tangent))
+    if isinstance(method, SGD | GD):
+        copies = IN_BLOCKS if isinstance(method, SGD) else COPIES
     kept = problem.D if settings.keep == "full" else reduced
     land = landscape(problem, reduced=not full)
-    pairs = PAIRS * float(n) ** 2 if isinstance(land, PairwiseLandscape) else min(3.0 * n * land.size, 3 * CHUNK)
+    pairs = min(3.0 * n * land.size, 3 * CHUNK)
+    if isinstance(land, PairwiseLandscape):
+        pairs = MATRICES * (min(float(n) ** 2, PAIRS) if isinstance(method, SGD) else float(n) ** 2)
     each = float(replicas) * n
     return Need(8 * copies * each * columns, 16 * each * kept * saves, 8 * pairs)
 

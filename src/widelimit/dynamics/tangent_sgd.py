@@ -13,8 +13,9 @@ from dataclasses import replace
 
 import jax.numpy as jnp
 
+from widelimit.dynamics.block_runs import iterated, start_with
 from widelimit.dynamics.methods import SGD, TangentSGD
-from widelimit.dynamics.sgd import iterated, iteration, start_with
+from widelimit.dynamics.sgd import iteration
 from widelimit.dynamics.tangent_flow import beside_start, started_rules
 from widelimit.potentials.tangent_landscape import tangent_landscape
 from widelimit.problem.neurons import Linearised
@@ -33,5 +34,5 @@ def ready(method: TangentSGD, problem: Problem, seed: int, replicas: int | None)
         penalty=land.penalty, decay=None, stepwise=True,
     )  # fmt: skip
     rows = beside_start(initial_neurons(problem, seed, method.n, False, replicas))
-    view = view_started(land, weights, lambda state: state[1])
+    view = view_started(land, weights, lambda place: place.theta)
     return iterated(linear, method.step, start_with(rows, seed, replicas), view, problem.risk_falls)

@@ -23,7 +23,7 @@ from jax import Array
 from widelimit.coordinates import length
 from widelimit.frozen import static
 from widelimit.potentials.beyond_rules import Lost, kernels_reach, lost
-from widelimit.potentials.chunks import each
+from widelimit.potentials.chunks import by_chunks, each
 from widelimit.potentials.curvature import Curvature, dense
 from widelimit.potentials.labels import Labels, OnNodes, labels_of
 from widelimit.potentials.landscape import Landscape
@@ -48,6 +48,7 @@ from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
+PAIRS = 2**22  # that the kernel is evaluated for at once where only R is asked for
 STEP = 6e-6  # of central differences, relative to the largest number: about the cube root of rounding
 
 
@@ -234,11 +235,12 @@ def _correlate(w: Array, w2: Array) -> tuple[Array, Array, Array]:
 
 @jax.jit
 def _kernel_risk(landscape: PairwiseLandscape, points: Array, weights: Array) -> Array:
-    """R(ρ) from the kernel."""
+    """R(ρ) from the kernel, some rows of its matrix at a time."""
 
     def one(points: Array) -> Array:
-        external, pairs = landscape.external(points), landscape.mean_pair(points, points, weights)
-        return landscape.label_square + weights @ (2 * external + pairs)
+        rows = max(1, PAIRS // len(points))
+        pairs = by_chunks(lambda theta: landscape.mean_pair(theta, points, weights), points, rows)
+        return landscape.label_square + weights @ (2 * landscape.external(points) + pairs)
 
     return each(one, points)
 

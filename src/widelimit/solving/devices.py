@@ -77,7 +77,7 @@ def spread(run: Run, mesh: Mesh) -> Run:
     if old.replicas is None:
         view = replace(view, weights=placed(view.weights))
     twin = None if run.twin is None else spread(run.twin, mesh)
-    return replace(run, state=placed(run.state), plan=plan, advance=run.route(plan.advance), view=view, twin=twin)
+    return replace(run, state=placed(run.state), plan=plan, advance=plan.advance, view=view, twin=twin)
 
 
 def _check(state: State, plan: Plan, view: NeuronView, count: int) -> None:

@@ -174,7 +174,6 @@ class Run:
                 follows no slopes
     unknown     added to the error of the risk: NaN where that of the points or cells is not measured, else 0
     plan        how the state is moved from leg to leg, if it is; several runs may then be moved together
-    route       advance of the plan ↦ ``advance`` of the run; the identity if left out
     remark      record ↦ advice on a run that is done, empty if there is none; None for a run that never has any
     """
 
@@ -191,7 +190,6 @@ class Run:
     notes: list[str] = field(default_factory=list)
     falls: bool = False
     plan: Plan | None = None
-    route: Callable[[Advance], Advance] = lambda advance: advance
     remark: Callable[[Recorder], str] | None = None
 
 

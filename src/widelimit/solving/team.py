@@ -25,8 +25,7 @@ from widelimit.errors import GaveUp
 from widelimit.potentials.feature_landscape import FeatureLandscape
 from widelimit.potentials.landscape import Landscape
 from widelimit.solving.adaptive import Adaptive, Reached, SmoothPlan, Span, size_of
-from widelimit.solving.progress import silent
-from widelimit.solving.protocol import Dynamics, NeuronView, Run, State, Tick
+from widelimit.solving.protocol import Dynamics, NeuronView, Run, State
 from widelimit.solving.replicas import GROUP, Leg, Plan
 from widelimit.solving.threads import CORES, threads
 
@@ -126,9 +125,6 @@ class Team:
 
     def advance(self, state: State, start: float, stop: float) -> State:
         """The states at a later time."""
-        return self.runs[0].route(self._through)(state, start, stop, silent)
-
-    def _through(self, state: State, start: float, stop: float, tick: Tick) -> State:
         for legs in self._legs(start, stop):
             state = self._leg(legs, state)
         return state

@@ -21,8 +21,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from widelimit.dynamics.block_runs import Keys
 from widelimit.dynamics.nonlinear_flow import Passive, State
-from widelimit.dynamics.sgd import Iteration, Keys
+from widelimit.dynamics.sgd import Iteration
 from widelimit.dynamics.stepwise import one_step
 from widelimit.frozen import Frozen
 from widelimit.potentials.landscape import Landscape
@@ -79,11 +80,11 @@ class CoupledSteps(Frozen, eq=False):
         steps = self.sgd.layout.steps
 
         def block(index: Array, both: Both) -> Both:
-            start, drawn = index * steps, self.sgd.drawn(keys, chunk, index, both.theta.dtype)
+            start, drawn = index * steps, self.sgd.drawn(keys, index, both.theta.dtype)
 
             def step(k: Array, both: Both) -> Both:
                 x, y = (jax.lax.dynamic_slice_in_dim(part, k - start, 1) for part in (drawn.x, drawn.y))
-                return self.step(k, (x, y), drawn.whole[k - start], both)
+                return self.step(k, (x, y), drawn.paces[k - start], both)
 
             first, last = jnp.maximum(chunk.first, start), jnp.minimum(chunk.last, start + steps)
             return jax.lax.fori_loop(first, last, step, both)
