@@ -21,6 +21,7 @@ import pytest
 from scipy import stats
 
 import widelimit as wl
+from widelimit.dynamics.block_runs import InBlock
 from widelimit.dynamics.solve import DYNAMICS
 from widelimit.solving.progress import silent
 
@@ -54,7 +55,7 @@ def start_and_end(name):
     theta = run.view.theta(run.state)
 
     def end(theta):
-        state = {"SGD": (theta, theta), "NonlinearFlow": (run.state[0], theta)}.get(name.split()[-1], theta)
+        state = {"SGD": InBlock(theta, theta, theta), "NonlinearFlow": (run.state[0], theta)}.get(name.split()[-1], theta)
         return np.asarray(run.view.theta(run.advance(state, 0.0, STEPS * STEP, silent)))
 
     return np.asarray(theta), end(theta), end(theta[:, ::-1] * 1.5)
