@@ -55,7 +55,8 @@ def start_and_end(name):
     theta = run.view.theta(run.state)
 
     def end(theta):
-        state = {"SGD": InBlock(theta, theta, theta), "NonlinearFlow": (run.state[0], theta)}.get(name.split()[-1], theta)
+        states = {"SGD": InBlock(theta, theta, theta), "NonlinearFlow": (run.state[0], theta)}
+        state = states.get(name.split()[-1], theta)
         return np.asarray(run.view.theta(run.advance(state, 0.0, STEPS * STEP, silent)))
 
     return np.asarray(theta), end(theta), end(theta[:, ::-1] * 1.5)
