@@ -212,6 +212,17 @@ def test_every_save_is_the_plain_loop_up_to_there(regulariser, dtype, short_bloc
         assert np.abs(plain - start).max() > 1e-3
 
 
+@pytest.mark.parametrize("regulariser", [wl.regularisers.squares(), half_the_square], ids=["blocks", "step by step"])
+def test_a_save_is_finite_though_the_steps_after_it_overflow(regulariser, short_blocks):
+    p = dataclasses.replace(problem("ramp", xi="constant", ridge=1e30), regulariser=regulariser)
+    start, step = np.asarray(p.sample_initial(stream(3, "initial"), 9)), 0.01
+    for saved, steps in zip(block_sgd(p, wl.SGD(9, step), 3, [step, 2 * step]), (1, 2), strict=True):
+        plain = plain_loop(p, XI["constant"][1], start, step, samples(p, 3, 1, steps))
+        assert np.abs(saved - plain).max() < 1e-12 * np.abs(plain).max()
+    with np.errstate(all="ignore"):
+        assert not np.isfinite(plain_loop(p, XI["constant"][1], start, step, samples(p, 3, 1, 32))).any()
+
+
 def test_the_same_seed_gives_the_same_bits(cut):
     again = block_sgd(problem("tanh"), wl.SGD(30, 1e-3), 5, [0.513])[-1]
     other = block_sgd(problem("tanh"), wl.SGD(30, 1e-3), 6, [0.513])[-1]

@@ -174,13 +174,17 @@ class Iteration(Frozen, eq=False):
         """θ where a chunk ends inside a block, from θ at its beginning: after m steps, and a share of step m."""
         k, (scalars, w) = self.steps_of(index), self.split(theta)
         share = chunk.share(k)
-        m = jnp.sum(share == 1)
-        block, cut = self.drawn(keys, index, theta.dtype)._replace(x=course.x), share[:, None] * self.paces(k)
+
+        def taken(share: Array, of: Array) -> Array:
+            return jnp.where(share > 0, share * of, 0.0).astype(of.dtype)  # what comes later may be infinite
+
+        m, cut = jnp.sum(share == 1), taken(share[:, None], self.paces(k))
+        block = self.drawn(keys, index, theta.dtype)._replace(x=course.x)
         noise, kicks = self._noise(block, len(w), Cut(cut, m)), self._scalar_noise(block, len(w))
         before = jnp.where(m > 0, course.scalars[m - 1], scalars)
         kick = jnp.zeros_like(before) if kicks is None else kicks[m]
-        scalars = before + share[m] * (course.scalars[m] - before - kick) + jnp.sqrt(share[m]) * kick
-        done = jnp.repeat(share, self.layout.batch).astype(theta.dtype)[:, None] * course.c
+        scalars = before + taken(share[m], course.scalars[m] - before - kick) + jnp.sqrt(share[m]) * kick
+        done = taken(jnp.repeat(share, self.layout.batch)[:, None], course.c)
         w = self.moved(w, course._replace(c=done), cut, noise)
         return jnp.concatenate([scalars.astype(w.dtype), w], axis=1)
 
