@@ -79,7 +79,7 @@ def test_memory_is_that_of_the_arrays():
     assert found.neurons == 8 * memory.IN_BLOCKS * 1000 * 20 and found.saves == 16 * 2 * 1000
     assert 2**20 < memory.available() < 2**60
     wide, narrow = (memory.need(problem(), method(10**5, 1e-3), settings).pairs for method in (wl.GD, wl.SGD))
-    assert wide == 8 * memory.MATRICES * 10**10 > 1000 * narrow  # SGD meets pairs in its risk only
+    assert wide == 8 * memory.MATRICES * 10**10 > 100 * narrow  # SGD meets pairs in its risk only
 
 
 def test_files_in_the_cache_of_a_container_are_room(tmp_path, monkeypatch):

@@ -223,6 +223,15 @@ def test_a_save_is_finite_though_the_steps_after_it_overflow(regulariser, short_
         assert not np.isfinite(plain_loop(p, XI["constant"][1], start, step, samples(p, 3, 1, 32))).any()
 
 
+@pytest.mark.parametrize("rates", [{"a": lambda t: 0.35 - t, "b": lambda t: 1.0}, {"w": lambda t: 0.35 - t}])
+def test_rates_may_fall_below_0_after_the_end_of_a_noisy_run(rates, short_blocks):
+    """The block goes on beyond t_end; 35 · 0.01 is a little more than 0.35."""
+    p = dataclasses.replace(problem(xi="constant"), beta=20.0, mobility=rates)
+    assert wl.solve(p, wl.SGD(9, 0.01), 0.35, save=3).outcome == "done"
+    with pytest.raises(wl.InputError, match=r"the mobility of . must be finite and >= 0 for t > 0, got -0.05.*\.$"):
+        wl.solve(p, wl.SGD(9, 0.01), 0.4, save=3)
+
+
 def test_the_same_seed_gives_the_same_bits(cut):
     again = block_sgd(problem("tanh"), wl.SGD(30, 1e-3), 5, [0.513])[-1]
     other = block_sgd(problem("tanh"), wl.SGD(30, 1e-3), 6, [0.513])[-1]

@@ -1,8 +1,7 @@
 """Runs that go from block to block, and how one stops inside a block.
 
-A run stands where its last block ends, and knows the neurons at the time it was asked to stop at, which may lie inside
-that block. It goes on from the end of the block; only where it is to stop in the same block again is the block done
-again, to the same bits.
+A run goes on to the end of the block in which it is asked to stop, and knows the neurons at that time too. It goes on
+from the end of the block; only where it is to stop in the same block again is the block done again, to the same bits.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ Keys = tuple[Array, Array]  # of the data and of the noise
 class InBlock(NamedTuple):
     """Neurons (n, D), or (R, n, D): at the beginning of a block, at a time in it, and at its end.
 
-    The plain loop needs no whole blocks: there the first and the last are those at that time, in double precision.
+    The three are the same where the time is the end of a block, and in the plain loop, which needs no whole blocks:
+    there ``begin`` and ``end`` are in double precision.
     """
 
     begin: Array
@@ -36,7 +36,7 @@ class InBlock(NamedTuple):
 
 
 class Stint(NamedTuple):
-    """The steps of a chunk, from where the last block ended, or from where it began if it is done again."""
+    """The steps of a chunk, from the end of the last block, or from its beginning if that block is done again."""
 
     chunk: Chunk
     again: bool = False
@@ -62,12 +62,12 @@ def iterated(fixed: Iteration, step: float, start: Seeded, view: NeuronView, fal
 
     def legs(start: float, stop: float) -> Iterator[Leg]:
         done, again = steps_until(start, step), False
-        if done % block and not fixed.stepwise:  # inside a block
+        if done % block and not fixed.stepwise:  # inside a block, whose end is known
             begin = done // block * block
             again = steps_until(stop, step) < begin + block
             done = begin if again else begin + block
             start = done * step
-        at_its_end = [Chunk(round(done), round(done), done)]  # no step is left
+        at_its_end = [Chunk(round(done), round(done), done)]  # without a step: θ is that at the end of the block
         for chunk in chunks(start, stop, step, span) or at_its_end:
             yield Leg(fixed, Stint(chunk, again), chunk.end * step)
 

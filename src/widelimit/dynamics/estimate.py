@@ -196,7 +196,7 @@ def pilot(run: Run, trial: Trial) -> Pilot:
 
 def _remark(run: Run, trial: Trial, path: Sequence[tuple[float, State]]) -> str:
     book = recorder(run.view, Saves(trial.problem, trial.settings.keep, {}))
-    if run.remark is None or not isinstance(book, OfNeurons) or not all_finite(path[-1][1]):
+    if run.remark is None or not isinstance(book, OfNeurons) or not all_finite(book.view.theta(path[-1][1])):
         return ""
     for t, state in (*path, (trial.settings.t_end, path[-1][1])):
         book.save(t, state, book.risk(state), 0.0)

@@ -2,9 +2,9 @@
 
     neurons   R n D numbers in several copies: the state before and after, and the stages of the solver
     saves     R n D' numbers for each, twice: as they come, and stacked
-    pairs     n² numbers in several copies where the landscape is a sum over pairs, a bounded part of them where only
-              risks are asked for; else n Q features in chunks; cells hold all their features, and transport between
-              the cells of a grid n² numbers too
+    pairs     n² numbers in several copies where the landscape is a sum over pairs; else n Q features in chunks; cells
+              hold all their features, and transport between the cells of a grid n² numbers too. SGD, which needs the
+              landscape for risks only, holds a bounded part of the n², and n numbers for every sample of a block
 
 A run that cannot fit is refused before anything is computed.
 """
@@ -17,6 +17,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from widelimit.dynamics.block_layout import BLOCK_ROWS
 from widelimit.dynamics.finite_volume import grid
 from widelimit.dynamics.jko import entropic, points, quantiles
 from widelimit.dynamics.methods import GD, JKO, SGD, FiniteVolume, Limit, MeanField, Method, Tangent, TangentSGD
@@ -24,13 +25,15 @@ from widelimit.errors import InputError
 from widelimit.potentials.landscapes import landscape
 from widelimit.potentials.pairwise_landscape import PAIRS, PairwiseLandscape
 from widelimit.problem.problem import Problem
+from widelimit.solving.replicas import GROUP
 from widelimit.solving.settings import Settings
+from widelimit.solving.threads import CORES
 
 GIB = 2**30
 COPIES = 4  # of the neurons in a discrete dynamics: before and after, samples and noise
-IN_BLOCKS = 8  # in one that goes from block to block: both at the ends of a block and in it
+IN_BLOCKS = 8  # in SGD: at both ends of a block and inside it, before and after; samples and noise
 STAGES = 12  # of the neurons in an adaptive solver
-MATRICES = 5  # of pairs at once
+MATRICES = 5  # of all pairs, or of the samples of a block and the neurons, at once
 CHUNK = 2**22  # features of a chunk, at most
 HELD = 2  # times the features of all cells: in chunks and joined
 CGROUP = Path("/sys/fs/cgroup")
@@ -68,6 +71,8 @@ def need(problem: Problem, method: Method, settings: Settings) -> Need:
     pairs = min(3.0 * n * land.size, 3 * CHUNK)
     if isinstance(land, PairwiseLandscape):
         pairs = MATRICES * (min(float(n) ** 2, PAIRS) if isinstance(method, SGD) else float(n) ** 2)
+    if isinstance(method, SGD):
+        pairs += MATRICES * max(BLOCK_ROWS, method.batch) * float(n) * min(replicas, GROUP * CORES)
     each = float(replicas) * n
     return Need(8 * copies * each * columns, 16 * each * kept * saves, 8 * pairs)
 

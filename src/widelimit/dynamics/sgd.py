@@ -15,8 +15,8 @@ D_k = Π_{l<k} (1 − 2 s_l m_w λ),
 
 Two matrix products for each block (S, and Cᵀ X) replace two matrix–vector products for each sample; the
 iterates are those of the plain loop up to rounding. The triangular sum is itself blocked: inside a sub-block one row at
-a time, between sub-blocks by a matrix product. A save inside a block is the sum over its C_l up to there, while the
-block itself goes on to its end: no path depends on what is saved.
+a time, between sub-blocks by a matrix product. A save inside a block takes the same sum with C_l = 0 for the later
+steps, while the block itself goes on to its end, also after the last save: no path depends on what is saved.
 Noise is added block by block, exactly in law (widelimit.dynamics.block_noise), and inside a block given that of all its
 steps (widelimit.dynamics.noise_bridge). On the sphere, for custom neurons, for a regulariser other than squares, and
 with noise where samples may be parallel, a block goes step by step (widelimit.dynamics.stepwise), and the noise is that
@@ -58,7 +58,7 @@ from widelimit.solving.streams import stream
 
 
 class Cut(NamedTuple):
-    """How far a block is done: s_k m as far as it is, and the number of whole steps."""
+    """How far a block is done: s_k m times the share of each step that is, and how many steps are done as a whole."""
 
     paces: Array
     done: Array
@@ -90,7 +90,7 @@ class Iteration(Frozen, eq=False):
         cuts = jnp.stack([chunk.first // steps, whole, last])
 
         def blocks(part: Array, at: tuple[Array, Array, Course]) -> tuple[Array, Array, Course]:
-            _, theta, course = at  # the block in which the chunk ends is another turn of the same compiled loop
+            _, theta, course = at  # first the whole blocks, then the one in which the chunk ends, by the same code
             return theta, *jax.lax.fori_loop(cuts[part], cuts[part + 1], partial(self.block, keys), (theta, course))
 
         start = jnp.where(again, place.begin, place.end)
@@ -109,10 +109,10 @@ class Iteration(Frozen, eq=False):
         return index * self.layout.steps + jnp.arange(self.layout.steps)
 
     def paces(self, k: Array) -> Array:
-        """s_k m of every block of parameters, (steps, blocks)."""
+        """s_k m of every block of parameters, (steps, blocks); 0 where a rate is negative, as after a run it may be."""
         at = self.rules.mobility.at
         rates = [jnp.broadcast_to(at(b, k * self.steps.step), k.shape) for b in self.rules.columns.blocks]
-        return self.steps.sizes(k)[:, None] * jnp.stack(rates, axis=1)
+        return jnp.maximum(self.steps.sizes(k)[:, None] * jnp.stack(rates, axis=1), 0.0)
 
     def step_by_step(self, place: InBlock, keys: Keys, chunk: Chunk) -> InBlock:
         """The plain loop, for what blocks cannot do; it stops anywhere."""
@@ -135,7 +135,7 @@ class Iteration(Frozen, eq=False):
         return InBlock(end, end.astype(place.theta.dtype), end)
 
     def course(self, theta: Array) -> Course:
-        """That of no block."""
+        """An empty one, with which the loop over blocks begins."""
         lay, (n, s) = self.layout, (len(theta), self.rules.scalars)
         rows = lay.steps * lay.batch
         shapes = ((rows, theta.shape[1] - s), theta.dtype), ((rows, n), theta.dtype), ((lay.steps, n, s), float)
@@ -183,7 +183,8 @@ class Iteration(Frozen, eq=False):
         noise, kicks = self._noise(block, len(w), Cut(cut, m)), self._scalar_noise(block, len(w))
         before = jnp.where(m > 0, course.scalars[m - 1], scalars)
         kick = jnp.zeros_like(before) if kicks is None else kicks[m]
-        scalars = before + taken(share[m], course.scalars[m] - before - kick) + jnp.sqrt(share[m]) * kick
+        scalars = before + taken(share[m], course.scalars[m] - before - kick)
+        scalars = scalars + taken(jnp.sqrt(share[m]), kick)
         done = taken(jnp.repeat(share, self.layout.batch)[:, None], course.c)
         w = self.moved(w, course._replace(c=done), cut, noise)
         return jnp.concatenate([scalars.astype(w.dtype), w], axis=1)

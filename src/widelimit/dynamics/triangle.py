@@ -1,9 +1,11 @@
 """The triangular sum inside a block of SGD: inside a sub-block one row at a time, between them by a matrix product.
 
     h_k = S_k + Σ_{l<k} G_{kl} C_l + b,      C_k = (2 s_k m_w/b)(y_k − f_k) a σ'(h_k),      f_k = (1/N) Σ_i a_i σ(h_ki)
-    a ← (1 − 2 s_k m_a λ) a + (2 s_k m_a/b) Σ (y_k − f_k) σ(h_k),       b ← (1 − 2 s_k m_b λ) b + (m_b/m_w) Σ C_k
+    a ← (1 − 2 s_k m_a λ) a + (2 s_k m_a/b) Σ (y_k − f_k) σ(h_k)
+    b ← (1 − 2 s_k m_b λ) b + (2 s_k m_b/b) Σ (y_k − f_k) a σ'(h_k)
 
-    S, G   with the decays of w over the steps between; the noise that the samples feel is part of S
+    S, G   those of widelimit.dynamics.sgd times the decays of w in between; S with the noise that the samples feel
+    Σ      over the batch of a step, of b samples; with noise a and b get their own after each step
 
 The rows of later sub-blocks feel those of earlier ones by one product, so that most of the sum is matrix products.
 """
@@ -24,8 +26,8 @@ from widelimit.problem.activations import Activation
 class Block(NamedTuple):
     """The samples of a block, s_k m of its steps, (steps, blocks of parameters), and the key of its noise."""
 
-    x: Array  # (B, d)
-    y: Array  # (B,)
+    x: Array  # (samples, d)
+    y: Array  # (samples,)
     paces: Array
     key: Array
 
@@ -33,13 +35,13 @@ class Block(NamedTuple):
 class Course(NamedTuple):
     """What happened in a block: its samples, its rows C, and the scalars after every step."""
 
-    x: Array  # (B, d)
-    c: Array  # (B, n)
+    x: Array  # (samples, d)
+    c: Array  # (samples, n)
     scalars: Array  # (steps, n, scalars)
 
 
 class Triangle(NamedTuple):
-    """What does not change from step to step.
+    """Finds the rows of a block; what does not change from step to step.
 
     columns  of θ
     shrink   λ of every scalar

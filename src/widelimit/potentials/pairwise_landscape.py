@@ -48,7 +48,7 @@ from widelimit.problem.data import DataLaw
 from widelimit.problem.neurons import Ridge
 from widelimit.problem.regularisers import Penalty
 
-PAIRS = 2**22  # that the kernel is evaluated for at once where only R is asked for
+PAIRS = 2**22  # of neurons that the kernel is evaluated for at once, where only R is asked for
 STEP = 6e-6  # of central differences, relative to the largest number: about the cube root of rounding
 
 

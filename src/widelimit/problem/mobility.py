@@ -14,7 +14,7 @@ from jax import Array
 
 from widelimit.errors import is_finite, require, require_known
 from widelimit.frozen import As, Value, argument
-from widelimit.problem.schedules import Constant, Power, Schedule, Time, Window, schedule
+from widelimit.problem.schedules import Constant, Power, Schedule, Time, Window, check_schedule, schedule
 
 Rate = float | Schedule
 Choice = Rate | Callable[[Time], Time]
@@ -92,6 +92,13 @@ class Slowed(Mobility):
 def slowed(rates: Mobility, pace: float) -> Slowed:
     """All rates times a number."""
     return Slowed.trusted(a=rates.a, b=rates.b, w=rates.w, pace=pace)
+
+
+def check_mobility(rates: Mobility, t_end: float) -> None:
+    """Refuse rates that JAX cannot trace, or that are negative or infinite after t = 0."""
+    for name, rate in zip("abw", rates.each, strict=True):
+        if isinstance(rate, Schedule):
+            check_schedule(rate, t_end, f"the mobility of {name}")
 
 
 def _held(rate: Rate, t: float) -> Rate:

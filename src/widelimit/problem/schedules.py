@@ -177,17 +177,17 @@ def schedule(choice: Choice) -> Schedule:
     return Function(choice)
 
 
-def check_schedule(schedule_: Schedule, t_end: float) -> None:
+def check_schedule(schedule_: Schedule, t_end: float, what: str = "a schedule") -> None:
     """Refuse a schedule that JAX cannot trace, or that is negative or infinite after t = 0."""
     times = jnp.asarray(np.linspace(t_end / 64, t_end, 64))
     try:
         values = np.asarray(_values(schedule_, times))
     except Exception:  # whatever the function does with a tracer
         raise InputError(
-            f"a schedule must be a function of t that JAX can trace, got {schedule_!r}: write it with jax.numpy."
+            f"{what} must be a function of t that JAX can trace, got {schedule_!r}: write it with jax.numpy."
         ) from None
     good = bool(np.all(np.isfinite(values) & (values >= 0)))
-    require(good, "a schedule must be finite and >= 0 for t > 0", float(values.min()), "change the function")
+    require(good, f"{what} must be finite and >= 0 for t > 0", float(values.min()), "change the function")
 
 
 @jax.jit

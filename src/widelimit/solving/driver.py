@@ -23,6 +23,7 @@ from widelimit.arguments import functions_of
 from widelimit.errors import Diverged, GaveUp, InputError, Interrupted, Stopped, require
 from widelimit.frozen import Value
 from widelimit.potentials.chunks import all_finite
+from widelimit.problem.mobility import check_mobility
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
 from widelimit.solving.devices import at_work, spread
@@ -209,6 +210,7 @@ def checked_run(request: Request, run: Run) -> Run:
     """The run with advice that fits its horizon; refuse a schedule or a way to keep neurons that it cannot have."""
     settings = request.settings
     check_schedule(request.problem.schedule, settings.t_end)
+    check_mobility(request.problem.rates, settings.t_end)
     good = settings.keep == "reduced" or not run.view.columns.is_reduced
     require(good, "keep must be 'reduced' for a run in reduced coordinates", settings.keep, "drop it")
     return replace(run, advice=cut_step(request) or run.advice)

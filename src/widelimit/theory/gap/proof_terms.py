@@ -37,6 +37,7 @@ from widelimit.dynamics.sgd import iteration
 from widelimit.errors import require, require_keywords
 from widelimit.potentials.landscapes import landscape
 from widelimit.problem.data.data_law import require_finite
+from widelimit.problem.mobility import check_mobility
 from widelimit.problem.problem import Problem
 from widelimit.problem.schedules import check_schedule
 from widelimit.solving.clock import Chunk
@@ -220,6 +221,7 @@ def _check(problem: Problem, t_end: float) -> None:
     require(problem.rates.is_constant, "proof_terms needs mobilities that do not change in time", problem.mobility,
             "give numbers")  # fmt: skip
     check_schedule(problem.schedule, t_end)
+    check_mobility(problem.rates, t_end)
     begins = math.isfinite(float(problem.schedule(jnp.asarray(0.0))))
     require(begins, "the proof needs a schedule that is finite at t = 0", problem.schedule,
             "try schedules.exponential(0.1)")  # fmt: skip
