@@ -255,7 +255,7 @@ def test_the_data_do_not_depend_on_n(monkeypatch, short_blocks):
     for n in (4, 7):
         seen.clear()
         p = problem("ramp", xi="constant", ridge=0.0, d=13)  # a shape no other test compiles, so that the spy is traced
-        (end,) = block_sgd(p, wl.SGD(n, 1e-3), 0, [0.05])
+        (end,) = block_sgd(p, wl.SGD(n, 1e-3), 0, [0.064])
         jax.block_until_ready(jnp.asarray(end))
         jax.effects_barrier()
         drawn.append(list(seen))
