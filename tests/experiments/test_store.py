@@ -17,6 +17,7 @@ from widelimit.experiments.store import BEGUN, HEAD
 from widelimit.experiments.store_index import INDEX
 from widelimit.interfaces.cli import run
 from widelimit.solving import adaptive
+from widelimit.solving.twin import Twin
 from widelimit.solving.whole_files import read_record
 
 METHOD = wl.SGD(6, 0.003)
@@ -174,7 +175,15 @@ def test_an_adaptive_flow_killed_between_two_calls_of_its_solver_goes_on_to_the_
 @pytest.mark.parametrize("few", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_run_killed_while_its_twin_moves_goes_on_to_the_same_bits(few, tmp_path, monkeypatch):
     """MeanField waits at a save for its twin of half as many points, which makes several calls; also where a call has
-    few steps, since there are many points."""
+    few steps, since there are many points. The twin lets the run arrive first."""
+    moved = Twin._moved
+
+    def late(self, *passage):
+        while self._there is None and not self._left.is_set():
+            time.sleep(1e-3)
+        return moved(self, *passage)
+
+    monkeypatch.setattr(Twin, "_moved", late)
     if few:
         monkeypatch.setattr(adaptive, "SIZE", 3)
         monkeypatch.setattr(adaptive, "STEPS_PER_CALL", {False: 800, True: 80})
